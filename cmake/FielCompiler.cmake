@@ -1,0 +1,26 @@
+# Warnings, optimisation and sanitizers for every target of ours.
+add_library(fiel_options INTERFACE)
+target_compile_options(fiel_options INTERFACE
+  -Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror
+  # The virtual GPU promises IEEE results bit for bit: never contract a*b+c, never assume no NaN.
+  -ffp-contract=off -fno-fast-math)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 reports these in its own headers once it has inlined them.
+  target_compile_options(fiel_options INTERFACE
+    -Wno-restrict -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds -Wno-dangling-pointer)
+endif()
+if(FIEL_SANITIZE)
+  string(REPLACE ";" "," _fiel_sanitize "${FIEL_SANITIZE}")
+  add_compile_options(-fsanitize=${_fiel_sanitize} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${_fiel_sanitize})
+  add_compile_definitions(FIEL_SANITIZED=1)
+endif()
+find_program(FIEL_CCACHE ccache)
+if(FIEL_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${FIEL_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${FIEL_CCACHE})
+endif()
+find_program(FIEL_LLD ld.lld)
+if(FIEL_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()

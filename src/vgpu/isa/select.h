@@ -31,8 +31,13 @@ struct Selection {
 
 // Operand order in Op for arithmetic: dst[, dst2] = f(a, b, c, d) in the order of the PTX text.
 // lop3's LUT, prmt's mode, shfl's clamp … stay registers (immediates are registers) unless said.
-// Instructions with vector operands (mma, mov.b64 {a,b}) find their lists at
-// Program::extra[op.extra].
+// Instructions with long operand lists (mma) find them at Program::extra[op.extra].
+// mov with a vector operand has no list, its elements are flattened:
+//   pack   mov.b64 d, {e0, e1[, e2, e3]}:  dst = d; a, b[, c, d] = e0 …
+//   unpack mov.b64 {e0, e1[, e2, e3]}, s:  dst, dst2[, c, d] = e0 …; a = s
+// (`_` elements name a scratch register). OperandWidths counts them flattened too, in text order.
+// A fifth source (the predicate q of lop3.and.b32 d|p, a, b, c, lut, q) has its register in `extra`.
+// Predicate sources that are read negated are in Selection::flags already.
 #define FIEL_ISA_SELECTORS(X)                                                                   \
   X(select_integer)  /* add sub mul mad div rem min max abs neg logic shift mov(scalar) … */  \
   X(select_extended) /* .cc carry chains, bit field, prmt, lop3, shf, popc, dp4a, sad, video */ \

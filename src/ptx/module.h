@@ -75,6 +75,8 @@ struct Modifiers {
   bool sequence[7] = {};          ///< video: b0 b1 b2 b3 h0 h1 selectors, see Operand::selector
   AtomicOp secondary = AtomicOp::none;  ///< video instructions' second operation (.add .min .max)
   uint8_t mask = 0;                     ///< video SIMD lane mask, bit i = byte i
+  bool pack = false;                    ///< cvt.pack
+  bool cache_hint = false;  ///< .L2::cache_hint: the last operand is a policy, to be ignored
 };
 
 /// An operand as written. Register and symbol names are unique within their function after parsing
@@ -100,11 +102,15 @@ struct Operand {
   int64_t offset = 0;
   uint64_t bits = 0;
   SpecialReg special = SpecialReg::none;
-  int8_t selector = -1;  ///< video: 0..3 = .b0 ….b3, 4/5 = .h0/.h1; -1 none
-  uint32_t symbol = 0;   ///< index into Module::symbols
+  int8_t selector = -1;     ///< video: 0..3 = .b0 ….b3, 4/5 = .h0/.h1; -1 none
+  uint16_t lanes = 0xffff;  ///< SIMD video .b7531/.h32: nibble i = which byte (half) of {b,a}
+                            ///< result lane i takes, a's are 0..3 (0..1); 0xffff = not written
+  uint32_t symbol = 0;  ///< index into Module::symbols
   std::vector<Operand> elements;
 };
 
+/// A call always has three operands: list of results, target (symbol or reg), list of arguments
+/// (lists may be empty). brx.idx has one, the index.
 struct Instruction {
   Opcode op = Opcode::none;
   Modifiers mods;
@@ -114,7 +120,8 @@ struct Instruction {
                                   ///< `pair_first` set on the instruction
   bool pair_destination = false;  ///< operands[0]|operands[1] were written as d|p
   int32_t prototype = -1;         ///< indirect call: index into Function::prototypes;
-                                  ///< brx.idx/call tables: index into Function::tables
+                                  ///< brx.idx: index into Function::tables
+  int32_t call_targets = -1;      ///< indirect call with .calltargets: Function::call_targets
   uint32_t ptx_line = 0;
   int32_t source = -1;  ///< index into Module::source_lines, or -1
   std::string text;     ///< the instruction as written, one line, for messages
@@ -133,6 +140,7 @@ struct Relocation {
   int64_t addend = 0;
   bool generic = false;  ///< generic(sym): address in generic space
   uint8_t bytes = 8;
+  uint64_t mask = ~uint64_t{0};  ///< 0xff00(sym): (address & mask) >> trailing zeros of mask
 };
 struct Variable {
   std::string name;
@@ -142,6 +150,8 @@ struct Variable {
   uint64_t align = 1;
   bool is_extern = false, visible = false, weak = false, common = false;
   bool is_pointer = false;       ///< .param .ptr
+  bool is_managed = false;       ///< .attribute(.managed)
+  int32_t reg = -1;              ///< .reg parameters of a .func: index into Function::registers
   std::vector<uint8_t> initial;  ///< empty = zero (global/const); shorter than bytes = rest zero
   std::vector<Relocation> relocations;
 };
@@ -170,6 +180,10 @@ struct Function {
   uint32_t max_ntid[3] = {0, 0, 0};                 ///< .maxntid; 0 = not given
   uint32_t req_ntid[3] = {0, 0, 0};
   uint32_t min_nctapersm = 0, max_nreg = 0;
+  uint32_t max_cluster_rank = 0;
+  uint32_t req_cluster[3] = {0, 0, 0};  ///< .reqnctapercluster; .explicitcluster alone sets
+  bool explicit_cluster = false;        ///< this: known, but clusters do not run
+  bool has_body = false;                ///< false: declared only
   uint32_t ptx_line = 0;
 };
 
@@ -193,6 +207,7 @@ struct Module {
   std::vector<std::string> files;        ///< by .file number; [0] unused
   std::vector<SourceLine> source_lines;  ///< distinct .loc positions
 
+  /// By name; an alias finds the function it stands for. nullptr when there is none.
   const Function* find_function(std::string_view name) const;
 };
 

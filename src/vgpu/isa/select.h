@@ -36,8 +36,14 @@ struct Selection {
 //   pack   mov.b64 d, {e0, e1[, e2, e3]}:  dst = d; a, b[, c, d] = e0 …
 //   unpack mov.b64 {e0, e1[, e2, e3]}, s:  dst, dst2[, c, d] = e0 …; a = s
 // (`_` elements name a scratch register). OperandWidths counts them flattened too, in text order.
-// A fifth source (the predicate q of lop3.and.b32 d|p, a, b, c, lut, q) has its register in `extra`.
-// Predicate sources that are read negated are in Selection::flags already.
+// A fifth source (the predicate q of lop3.and.b32 d|p, a, b, c, lut, q) has its register in
+// `extra`. Predicate sources that are read negated are in Selection::flags already. Tensor,
+// matrix-memory, async-copy and mbarrier instructions get the operand list that program.h describes
+// (operand_list() of isa/memory_access.h); their OperandWidths are one an operand: of a vector its
+// elements' width, of a memory operand that of its address slot (32 or 64). Warp operations that
+// must converge (.sync) are preceded by a wait that lowering adds: their handlers may take `mask`
+// for the lanes that arrived together. A family whose file does not exist yet is linked as absent:
+// lowering says "unsupported".
 #define FIEL_ISA_SELECTORS(X)                                                                   \
   X(select_integer)  /* add sub mul mad div rem min max abs neg logic shift mov(scalar) … */  \
   X(select_extended) /* .cc carry chains, bit field, prmt, lop3, shf, popc, dp4a, sad, video */ \
@@ -47,7 +53,10 @@ struct Selection {
   X(select_half)     /* f16 f16x2 bf16 bf16x2 */                                                \
   X(select_convert)  /* cvt incl. fp8, tf32, packed */                                          \
   X(select_warp)     /* shfl vote match redux activemask */                                     \
-  X(select_tensor)   /* mma, movmatrix (register-only) */
+  X(select_tensor)   /* mma, movmatrix (register-only) */                                       \
+  X(select_matrix_memory) /* ldmatrix stmatrix wmma.load wmma.store */                          \
+  X(select_async_copy)    /* cp.async and its groups */                                         \
+  X(select_mbarrier)      /* mbarrier.*, cp.async.mbarrier.arrive */
 
 #define FIEL_X(name)                                                                \
   namespace avx2 {                                                                  \

@@ -1,0 +1,3 @@
+#include "vgpu/isa/memory_access.h"
+
+namespace fiel::vgpu::FIEL_ISA {}  // namespace fiel::vgpu::FIEL_ISA

@@ -1,0 +1,69 @@
+// What race detection and metrics are told: every memory request, barrier, fence and copy event.
+//
+//   if (watching(warp, kWatchMetrics)) observe_access(warp, op, access);
+//
+// `warp.watch` holds the bits that this launch switched on, so that "off" costs one test. The
+// functions are called by isa/*.cpp and by the scheduler; the addresses are those the program sees:
+// global = device address, shared = offset in the block's shared memory, local = offset in the
+// thread's stack.
+#pragma once
+
+#include <cstdint>
+
+#include "ptx/type.h"
+#include "vgpu/isa/memory_access.h"
+#include "vgpu/warp.h"
+
+namespace fiel::vgpu {
+
+inline constexpr uint32_t kWatchMetrics = 1u;
+inline constexpr uint32_t kWatchSharedRaces = 2u;
+inline constexpr uint32_t kWatchGlobalRaces = 4u;
+
+enum class AccessShape : uint8_t {
+  scattered,   ///< look at addresses[]
+  contiguous,  ///< lane i at base + i * bytes (lanes outside the mask too, as if)
+  uniform,     ///< every lane at base
+};
+
+struct Access {
+  ptx::Space space;  ///< resolved: global, shared, local, constant or param
+  AccessKind kind;
+  ptx::Semantics semantics;
+  ptx::Scope scope;
+  AccessShape shape;
+  uint32_t bytes;  ///< of a lane (all elements of a vector)
+  uint32_t mask;
+  uint64_t base;              ///< contiguous, uniform
+  const uint64_t* addresses;  ///< scattered: 32 of them, valid under the mask
+  const uint8_t*
+      values;  ///< stores: bytes about to be written, lane i at values + i * value_stride;
+  uint32_t value_stride;  ///< null when not known
+};
+
+[[gnu::always_inline]] inline void observe_access(Warp& warp, const Op& op, const Access& access) {
+  (void)warp, (void)op, (void)access;
+}
+/// The warps' lanes that completed barrier `id` together (one call a participating warp, then
+/// `last` = true with the last of them).
+inline void observe_barrier(Warp& warp, const Op& op, uint32_t id, uint32_t mask, bool last) {
+  (void)warp, (void)op, (void)id, (void)mask, (void)last;
+}
+/// bar.warp.sync and the convergence that .sync warp operations imply.
+inline void observe_warp_sync(Warp& warp, const Op& op, uint32_t mask) {
+  (void)warp, (void)op, (void)mask;
+}
+inline void observe_fence(Warp& warp, const Op& op, uint32_t mask, ptx::Scope scope) {
+  (void)warp, (void)op, (void)mask, (void)scope;
+}
+/// A wait (cp.async.wait_group, mbarrier try_wait that succeeded) that makes copies visible.
+inline void observe_copy_wait(Warp& warp, const Op& op, uint32_t mask) {
+  (void)warp, (void)op, (void)mask;
+}
+/// mbarrier arrive (release) and successful wait (acquire) on the object at shared offset `at`.
+inline void observe_mbarrier(Warp& warp, const Op& op, uint32_t mask, const uint64_t* at,
+                             bool arrive) {
+  (void)warp, (void)op, (void)mask, (void)at, (void)arrive;
+}
+
+}  // namespace fiel::vgpu

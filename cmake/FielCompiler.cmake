@@ -2,6 +2,8 @@
 add_library(fiel_options INTERFACE)
 target_compile_options(fiel_options INTERFACE
   -Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror
+  # Designated initialisers name what they set; the rest has defaults.
+  -Wno-missing-field-initializers
   # The virtual GPU promises IEEE results bit for bit: never contract a*b+c, never assume no NaN.
   -ffp-contract=off -fno-fast-math)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

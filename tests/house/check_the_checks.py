@@ -1,0 +1,36 @@
+"""The house checks can fail: each finds a violation planted in a copy of the tree."""
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import check_docs
+import check_layers
+import check_text
+import check_third_party
+
+root = pathlib.Path(sys.argv[1])
+with tempfile.TemporaryDirectory() as folder:
+    copy = pathlib.Path(folder)
+    for name in ("src", "include", "docs"):
+        shutil.copytree(root / name, copy / name)
+    for name in ("ARCHITECTURE.md", "README.md"):
+        shutil.copy(root / name, copy / name)
+
+    def planted(check, path, text):
+        target = copy / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        before = set(check(copy))
+        target.write_text(text)
+        new = set(check(copy)) - before
+        target.unlink()
+        assert any(path in line for line in new), f"{check.__module__} missed {path}: {new}"
+
+    planted(check_layers.violations, "src/base/planted.cpp", '#include "judge/verdict.h"\n')
+    planted(check_layers.violations, "src/ptx/planted.h", '#include "vgpu/device.h"\n')
+    planted(check_third_party.violations, "src/judge/planted.cpp", "#include <nlohmann/json.hpp>\n")
+    planted(check_third_party.violations, "src/judge/planted.h", "#include <fmt/core.h>\n")
+    planted(check_third_party.violations, "src/judge/planted.cpp", "#include <boost/any.hpp>\n")
+    planted(check_text.violations, "src/base/planted.cpp", "// TO" "DO: later\n")
+    planted(check_docs.violations, "docs/planted.md", "See [this](nowhere.md).\n")
+print("every planted violation was found")

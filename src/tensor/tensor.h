@@ -81,6 +81,7 @@ class Tensor {
   DType dtype_ = DType::f32;
   Shape shape_, strides_;
   int64_t offset_ = 0;
+  int64_t capacity_ = 0;  ///< elements allocated; views are checked against it
 };
 
 /// The multi-index of a row-major flat index.

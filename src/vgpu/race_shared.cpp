@@ -1,0 +1,248 @@
+#include <immintrin.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "vgpu/race.h"
+
+namespace fiel::vgpu {
+namespace {
+
+// Flags in write_op_ and read_op_, above the index of the instruction.
+constexpr uint32_t kSync = 1u << 31;       // a synchronising access
+constexpr uint32_t kManyLanes = 1u << 30;  // read_: more than one lane of the warp at this clock
+constexpr uint32_t kInexact = 1u << 29;    // read_: readers of different clocks share one tag
+constexpr uint32_t kOpMask = kInexact - 1;
+
+[[gnu::target("avx2")]] inline __m256i not_above(__m256i v, __m256i limit) {
+  return _mm256_cmpeq_epi32(_mm256_max_epu32(v, limit), limit);
+}
+
+}  // namespace
+
+/// One granule's check, by the rules at the head of race.h.
+struct SharedAccess {
+  SharedRaces& races;
+  BlockClocks& clocks;
+  const RaceRequest& request;
+  const RaceSink& sink;
+  uint32_t warp;
+  uint32_t own_clock;
+
+  void hit(uint64_t g, uint32_t lane, FindingKind kind, Grade grade, bool other_wrote, Epoch other,
+           uint32_t other_op) const {
+    sink({.kind = kind,
+          .grade = grade,
+          .lane = lane,
+          .address = g << races.shift_,
+          .other_wrote = other_wrote,
+          .other_op = other_op & kOpMask,
+          .other_block = 0,
+          .other_warp = warp_of(other),
+          .other_lane = lane_of(other)});
+  }
+
+  void check_write_before(uint64_t g, uint32_t lane) const {
+    Epoch e = races.write_[g];
+    if (e == 0 || clock_of(e) <= clocks.floor(warp)) return;
+    uint32_t op = races.write_op_[g];
+    if ((op & kSync) != 0 && request.synchronizing) return;
+    if (warp_of(e) == warp) {
+      // Lanes of this very instruction are check_same_instruction()'s business.
+      if (lane_of(e) != lane && clock_of(e) == own_clock && (op & kOpMask) != request.op)
+        hit(g, lane, FindingKind::warp_synchronous, Grade::warn, true, e, op);
+    } else if (!clocks.before(e, warp)) {
+      hit(g, lane, FindingKind::shared_race, Grade::error, true, e, op);
+    }
+  }
+
+  void check_reads_before(uint64_t g, uint32_t lane) const {
+    uint32_t readers = races.readers_[g];
+    Epoch tag = races.read_[g];
+    if (readers == 0 || clock_of(tag) <= clocks.floor(warp)) return;
+    uint32_t op = races.read_op_[g];
+    if ((op & kSync) != 0 && request.synchronizing) return;
+    for (uint32_t m = readers & ~(1u << warp); m != 0; m &= m - 1) {
+      uint32_t r = static_cast<uint32_t>(std::countr_zero(m));
+      if (clock_of(tag) <= clocks.row(warp)[r]) continue;
+      Grade grade = (op & kInexact) != 0 ? Grade::warn : Grade::error;
+      Epoch reader = r == warp_of(tag) ? tag : make_epoch(clock_of(tag), r, 0);
+      return hit(g, lane, FindingKind::shared_race, grade, false, reader, op);
+    }
+    if (readers == 1u << warp && clock_of(tag) == own_clock &&
+        ((op & kManyLanes) != 0 || lane_of(tag) != lane))
+      hit(g, lane, FindingKind::warp_synchronous, Grade::warn, false, tag, op);
+  }
+
+  void read(uint64_t g, uint32_t lane) const {
+    check_write_before(g, lane);
+    Epoch mine = make_epoch(own_clock, warp, lane), tag = races.read_[g];
+    uint32_t& readers = races.readers_[g];
+    uint32_t op = request.op | (request.synchronizing ? kSync : 0);
+    if (readers == 0 || clock_of(tag) <= clocks.floor(warp)) {
+      readers = 1u << warp;
+    } else if (readers == 1u << warp) {
+      if (clock_of(tag) == own_clock && lane_of(tag) != lane) op |= kManyLanes;
+      op |= races.read_op_[g] & (clock_of(tag) == own_clock ? kManyLanes : 0);
+    } else {
+      readers |= 1u << warp;
+      op |= clock_of(tag) != own_clock ? kInexact : races.read_op_[g] & kInexact;
+      if (clock_of(tag) > own_clock) mine = make_epoch(clock_of(tag), warp, lane);
+    }
+    races.read_[g] = mine;
+    races.read_op_[g] = op;
+  }
+
+  void write(uint64_t g, uint32_t lane) const {
+    check_write_before(g, lane);
+    check_reads_before(g, lane);
+    races.write_[g] = make_epoch(own_clock, warp, lane);
+    races.write_op_[g] = request.op | (request.synchronizing ? kSync : 0);
+    races.readers_[g] = 0;
+  }
+
+  void check_same_instruction() const {
+    uint32_t lane = 0, other = 0;
+    if (!find_lanes_that_meet(request, lane, other)) return;
+    bool equal = lanes_write_equal_values(request, lane, other);
+    hit(request.addresses[lane] >> races.shift_, other,
+        equal ? FindingKind::same_value_race : FindingKind::shared_race,
+        equal ? Grade::info : Grade::error, true, make_epoch(own_clock, warp, lane), request.op);
+  }
+
+  /// Eight granules at once: true when all are ordered before us and were updated.
+  [[gnu::target("avx2")]] bool fast_read8(uint64_t g, __m256i mine, __m256i floor_limit) const {
+    __m256i written = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&races.write_[g]));
+    __m256i tags = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&races.read_[g]));
+    // Readers of other warps that share our tag would be forgotten: only a tag of ours alone is
+    // kept.
+    __m256i readers = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&races.readers_[g]));
+    __m256i alone = _mm256_cmpeq_epi32(readers, _mm256_set1_epi32(static_cast<int>(1u << warp)));
+    __m256i ok_tags = _mm256_or_si256(not_above(tags, floor_limit),
+                                      _mm256_and_si256(_mm256_cmpeq_epi32(tags, mine), alone));
+    __m256i ok_written =
+        _mm256_or_si256(not_above(written, floor_limit), _mm256_cmpeq_epi32(written, mine));
+    __m256i ok = _mm256_and_si256(ok_written, ok_tags);
+    if (_mm256_movemask_epi8(ok) != -1) return false;
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(&races.read_[g]), mine);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(&races.read_op_[g]),
+                        _mm256_set1_epi32(static_cast<int>(request.op)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(&races.readers_[g]),
+                        _mm256_set1_epi32(static_cast<int>(1u << warp)));
+    return true;
+  }
+  [[gnu::target("avx2")]] bool fast_write8(uint64_t g, __m256i mine, __m256i floor_limit) const {
+    __m256i written = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&races.write_[g]));
+    __m256i tags = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&races.read_[g]));
+    __m256i readers = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&races.readers_[g]));
+    __m256i ok_write =
+        _mm256_or_si256(not_above(written, floor_limit), _mm256_cmpeq_epi32(written, mine));
+    __m256i ok_read = _mm256_or_si256(not_above(tags, floor_limit),
+                                      _mm256_cmpeq_epi32(readers, _mm256_setzero_si256()));
+    if (_mm256_movemask_epi8(_mm256_and_si256(ok_write, ok_read)) != -1) return false;
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(&races.write_[g]), mine);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(&races.write_op_[g]),
+                        _mm256_set1_epi32(static_cast<int>(request.op)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(&races.readers_[g]), _mm256_setzero_si256());
+    return true;
+  }
+
+  /// Full warp, consecutive: granule i belongs to lane i >> log2(granules a lane).
+  [[gnu::target("avx2")]] void contiguous() const {
+    uint64_t first = request.addresses[0] >> races.shift_;
+    uint32_t a_lane = request.bytes >> races.shift_, n = kMaxWarps * a_lane;
+    __m256i limit = _mm256_set1_epi32(static_cast<int>(clocks.floor(warp) << 10 | 1023));
+    int lane_shift = std::countr_zero(a_lane);
+    for (uint32_t i = 0; i < n; i += 8) {
+      __m256i index = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+                                       _mm256_set1_epi32(static_cast<int>(i)));
+      __m256i mine =
+          _mm256_add_epi32(_mm256_srli_epi32(index, lane_shift),
+                           _mm256_set1_epi32(static_cast<int>(make_epoch(own_clock, warp, 0))));
+      bool done = request.synchronizing ? false
+                  : request.write       ? fast_write8(first + i, mine, limit)
+                                        : fast_read8(first + i, mine, limit);
+      for (uint32_t j = i; !done && j < i + 8; ++j)
+        request.write ? write(first + j, j >> lane_shift) : read(first + j, j >> lane_shift);
+    }
+  }
+
+  void scattered() const {
+    if (request.write && !request.synchronizing) check_same_instruction();
+    uint64_t granules = races.write_.size();
+    for (uint32_t m = request.mask; m != 0; m &= m - 1) {
+      uint32_t lane = static_cast<uint32_t>(std::countr_zero(m));
+      uint64_t begin = request.addresses[lane] >> races.shift_;
+      uint64_t end = (request.addresses[lane] + request.bytes - 1) >> races.shift_;
+      for (uint64_t g = begin; g <= end && g < granules; ++g)
+        request.write ? write(g, lane) : read(g, lane);
+    }
+  }
+};
+
+void SharedRaces::start_block(uint32_t shared_bytes) {
+  released_.clear();
+  if (shared_bytes <= bytes_) return;
+  bytes_ = shared_bytes;
+  size_t granules = (size_t{bytes_} >> shift_) + 1;
+  for (auto* plane : {&write_, &read_, &write_op_, &read_op_, &readers_}) plane->resize(granules);
+}
+
+void SharedRaces::clear() {
+  for (auto* plane : {&write_, &read_, &write_op_, &read_op_, &readers_})
+    std::fill(plane->begin(), plane->end(), 0u);
+  released_.clear();
+}
+
+void SharedRaces::split_to(uint32_t shift) {
+  size_t factor = size_t{1} << (shift_ - shift);
+  for (auto* plane : {&write_, &read_, &write_op_, &read_op_, &readers_}) {
+    std::vector<uint32_t> finer(plane->size() * factor);
+    for (size_t i = 0; i < finer.size(); ++i) finer[i] = (*plane)[i / factor];
+    *plane = std::move(finer);
+  }
+  shift_ = shift;
+}
+
+void SharedRaces::access(BlockClocks& clocks, uint32_t warp, const RaceRequest& request,
+                         const RaceSink& sink) {
+  if (clocks.overflowed()) return;
+  uint32_t shift = std::min(2, std::countr_zero(request.bytes));
+  if (shift < shift_) split_to(shift);
+  if (request.synchronizing) {
+    for (uint32_t m = request.mask; m != 0; m &= m - 1) {
+      uint64_t at = request.addresses[std::countr_zero(m)];
+      if (auto found = released_.find(at);
+          found != released_.end() && (request.acquire || !request.write))
+        clocks.join(warp, found->second);
+    }
+  }
+  SharedAccess checker{*this, clocks, request, sink, warp, clocks.own(warp)};
+  uint64_t last = (request.addresses[0] + uint64_t{kMaxWarps} * request.bytes) >> shift_;
+  bool vector = request.contiguous && request.mask == ~0u && std::has_single_bit(request.bytes) &&
+                request.bytes >> shift_ != 0 && last <= write_.size();
+  vector ? checker.contiguous() : checker.scattered();
+  if (request.synchronizing && request.write) {
+    const ClockRow& published = request.release ? clocks.row(warp) : clocks.fenced(warp, false);
+    for (uint32_t m = request.mask; m != 0; m &= m - 1) {
+      ClockRow& at = released_[request.addresses[std::countr_zero(m)]];
+      for (uint32_t i = 0; i < kMaxWarps; ++i) at[i] = std::max(at[i], published[i]);
+    }
+    clocks.tick(warp);
+  }
+}
+
+void SharedRaces::release(BlockClocks& clocks, uint32_t warp, uint64_t offset) {
+  ClockRow& at = released_[offset];
+  const ClockRow& row = clocks.row(warp);
+  for (uint32_t i = 0; i < kMaxWarps; ++i) at[i] = std::max(at[i], row[i]);
+  clocks.tick(warp);
+}
+
+void SharedRaces::acquire(BlockClocks& clocks, uint32_t warp, uint64_t offset) {
+  if (auto found = released_.find(offset); found != released_.end())
+    clocks.join(warp, found->second);
+}
+
+}  // namespace fiel::vgpu

@@ -105,7 +105,7 @@ struct Operand {
   int8_t selector = -1;     ///< video: 0..3 = .b0 ….b3, 4/5 = .h0/.h1; -1 none
   uint16_t lanes = 0xffff;  ///< SIMD video .b7531/.h32: nibble i = which byte (half) of {b,a}
                             ///< result lane i takes, a's are 0..3 (0..1); 0xffff = not written
-  uint32_t symbol = 0;  ///< index into Module::symbols
+  uint32_t symbol = 0;      ///< index into Module::symbols
   std::vector<Operand> elements;
 };
 

@@ -1,0 +1,69 @@
+#include "judge/codes.h"
+
+namespace fiel::judge {
+
+std::string_view name_of(Status status) {
+  switch (status) {
+#define FIEL_X(id, number, name) \
+  case Status::id:               \
+    return name;
+    FIEL_STATUSES(FIEL_X)
+#undef FIEL_X
+  }
+  return "?";
+}
+
+std::string_view name_of(Probe probe) {
+  switch (probe) {
+#define FIEL_X(id, name) \
+  case Probe::id:        \
+    return name;
+    FIEL_PROBES(FIEL_X)
+#undef FIEL_X
+  }
+  return "?";
+}
+
+std::string_view name_of(JudgeFinding finding) {
+  switch (finding) {
+#define FIEL_X(id, name)   \
+  case JudgeFinding::id:   \
+    return name;
+    FIEL_JUDGE_FINDINGS(FIEL_X)
+#undef FIEL_X
+  }
+  return "?";
+}
+
+std::string_view name_of(Numerics numerics) {
+  static constexpr std::string_view names[] = {"fp64", "fp32", "tf32", "fp16", "bf16", "below"};
+  return names[static_cast<size_t>(numerics)];
+}
+
+std::optional<Status> parse_status(std::string_view name) {
+  for (int i = 0; i < kStatusCount; ++i)
+    if (name_of(static_cast<Status>(i)) == name) return static_cast<Status>(i);
+  return std::nullopt;
+}
+
+std::optional<Probe> parse_probe(std::string_view name) {
+  for (int i = 0; i < kProbeCount; ++i)
+    if (name_of(static_cast<Probe>(i)) == name) return static_cast<Probe>(i);
+  return std::nullopt;
+}
+
+int exit_code_of(Status status) {
+  switch (status) {
+    case Status::correct:
+      return 0;
+    case Status::harness_fault:
+    case Status::undecided:
+      return 3;
+    case Status::task_void:
+      return 5;
+    default:
+      return 1;
+  }
+}
+
+}  // namespace fiel::judge

@@ -2,10 +2,10 @@
 
 namespace fiel::judge {
 
-std::string_view name_of(Status status) {
+std::string_view name_of(VerdictStatus status) {
   switch (status) {
 #define FIEL_X(id, number, name) \
-  case Status::id:               \
+  case VerdictStatus::id:               \
     return name;
     FIEL_STATUSES(FIEL_X)
 #undef FIEL_X
@@ -40,9 +40,9 @@ std::string_view name_of(Numerics numerics) {
   return names[static_cast<size_t>(numerics)];
 }
 
-std::optional<Status> parse_status(std::string_view name) {
+std::optional<VerdictStatus> parse_status(std::string_view name) {
   for (int i = 0; i < kStatusCount; ++i)
-    if (name_of(static_cast<Status>(i)) == name) return static_cast<Status>(i);
+    if (name_of(static_cast<VerdictStatus>(i)) == name) return static_cast<VerdictStatus>(i);
   return std::nullopt;
 }
 
@@ -52,14 +52,14 @@ std::optional<Probe> parse_probe(std::string_view name) {
   return std::nullopt;
 }
 
-int exit_code_of(Status status) {
+int exit_code_of(VerdictStatus status) {
   switch (status) {
-    case Status::correct:
+    case VerdictStatus::correct:
       return 0;
-    case Status::harness_fault:
-    case Status::undecided:
+    case VerdictStatus::harness_fault:
+    case VerdictStatus::undecided:
       return 3;
-    case Status::task_void:
+    case VerdictStatus::task_void:
       return 5;
     default:
       return 1;

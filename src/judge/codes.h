@@ -1,7 +1,7 @@
 // The words of a verdict: statuses, probes, numerics classes, findings of the judge, exit codes.
 // Each has a stable name and a paragraph that `fiel explain NAME` prints.
 //
-//   Status s = Status::incorrect;  name_of(s) == "incorrect";  number_of(s) == 1
+//   VerdictStatus s = VerdictStatus::incorrect;  name_of(s) == "incorrect";  number_of(s) == 1
 //   exit_code_of(s) == 1
 //   std::optional<Explanation> e = explain("missing word");      // with did_you_mean on failure
 //
@@ -65,7 +65,7 @@
 
 namespace fiel::judge {
 
-enum class Status : uint8_t {
+enum class VerdictStatus : uint8_t {
 #define FIEL_X(id, number, name) id = number,
   FIEL_STATUSES(FIEL_X)
 #undef FIEL_X
@@ -86,16 +86,16 @@ inline constexpr int kProbeCount = 16;
 /// How accurate the kernel was measured to be, best first. Never renumber.
 enum class Numerics : uint8_t { fp64 = 0, fp32 = 1, tf32 = 2, fp16 = 3, bf16 = 4, below = 5 };
 
-std::string_view name_of(Status status);
+std::string_view name_of(VerdictStatus status);
 std::string_view name_of(Probe probe);
 std::string_view name_of(JudgeFinding finding);
 std::string_view name_of(Numerics numerics);
-std::optional<Status> parse_status(std::string_view name);
+std::optional<VerdictStatus> parse_status(std::string_view name);
 std::optional<Probe> parse_probe(std::string_view name);
-constexpr int number_of(Status status) { return static_cast<int>(status); }
+constexpr int number_of(VerdictStatus status) { return static_cast<int>(status); }
 
 /// 0 accepted, 1 judged and not accepted, 3 could not judge, 5 nothing to judge.
-int exit_code_of(Status status);
+int exit_code_of(VerdictStatus status);
 
 struct Explanation {
   std::string name, kind;  ///< "status", "probe", "finding", "numerics class", "exit code"

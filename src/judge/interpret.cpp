@@ -47,12 +47,12 @@ void interpret_launch(const LaunchRecord& launch, const CallOptions& options, Ca
     case vgpu::LaunchStatus::invalid:
       add(call, options, JudgeFinding::launch_refused, vgpu::Grade::error,
           fmt::format("{}: {}", launch_text(launch), printable(launch.report.message, 300)));
-      call.fault = Fault{Status::runtime_error,
+      call.fault = Fault{VerdictStatus::runtime_error,
                          "a launch was refused: " + printable(launch.report.message, 300)};
       return;
     case vgpu::LaunchStatus::out_of_budget:
     case vgpu::LaunchStatus::cancelled:
-      call.fault = Fault{Status::timeout,
+      call.fault = Fault{VerdictStatus::timeout,
                          fmt::format("{} did not end: {}", launch_text(launch),
                                      printable(launch.report.message, 300))};
       return;
@@ -60,9 +60,9 @@ void interpret_launch(const LaunchRecord& launch, const CallOptions& options, Ca
     case vgpu::LaunchStatus::faulted: {
       // The finding that stopped it names the place; the launch's message only repeats it.
       const bool deadlocked = launch.report.status == vgpu::LaunchStatus::deadlocked;
-      Status status = deadlocked ? Status::runtime_error
-                                 : call.breach ? call.breach->status : Status::runtime_error;
-      if (status == Status::incorrect) status = Status::runtime_error;
+      VerdictStatus status = deadlocked ? VerdictStatus::runtime_error
+                                 : call.breach ? call.breach->status : VerdictStatus::runtime_error;
+      if (status == VerdictStatus::incorrect) status = VerdictStatus::runtime_error;
       call.fault = Fault{status, fmt::format("{} stopped: {}", launch_text(launch),
                                              printable(launch.report.message, 300))};
       return;
@@ -74,23 +74,23 @@ void interpret_returned(const CallOutcome& outcome, const CallOptions& options, 
   if (!outcome.runtime_error.empty()) {
     add(call, options, JudgeFinding::cuda_error, vgpu::Grade::error,
         "the call left " + printable(outcome.runtime_error, 120) + " behind");
-    call.fault = Fault{Status::runtime_error, printable(outcome.runtime_error, 120)};
+    call.fault = Fault{VerdictStatus::runtime_error, printable(outcome.runtime_error, 120)};
   } else if (outcome.return_code != 0) {
     add(call, options, JudgeFinding::nonzero_return, vgpu::Grade::error,
         fmt::format("fiel_run returned {}", outcome.return_code));
-    call.fault = Fault{Status::runtime_error, fmt::format("fiel_run returned {}", outcome.return_code)};
+    call.fault = Fault{VerdictStatus::runtime_error, fmt::format("fiel_run returned {}", outcome.return_code)};
   } else if (outcome.unjoined_work > 0) {
     add(call, options, JudgeFinding::work_not_joined, vgpu::Grade::error,
         fmt::format("{} launches or copies were left on streams that `stream` does not wait for",
                     outcome.unjoined_work));
     if (!call.breach)
-      call.breach = Fault{Status::incorrect, "work was left on a stream that nobody waits for"};
+      call.breach = Fault{VerdictStatus::incorrect, "work was left on a stream that nobody waits for"};
   }
 }
 
 }  // namespace
 
-Status status_of(vgpu::FindingKind kind) {
+VerdictStatus status_of(vgpu::FindingKind kind) {
   using K = vgpu::FindingKind;
   switch (kind) {
     case K::out_of_bounds:
@@ -104,11 +104,11 @@ Status status_of(vgpu::FindingKind kind) {
     case K::bad_branch_index:
     case K::bad_call_target:
     case K::write_to_const:
-      return Status::runtime_error;
+      return VerdictStatus::runtime_error;
     case K::runaway:
-      return Status::timeout;
+      return VerdictStatus::timeout;
     default:
-      return Status::incorrect;
+      return VerdictStatus::incorrect;
   }
 }
 
@@ -135,20 +135,20 @@ void interpret(const CallOutcome& outcome, const CallOptions& options, Call& cal
       call.fault.reset();
       break;
     case CallStatus::crashed:
-      call.fault = Fault{Status::runtime_error, "its process died: " + message};
+      call.fault = Fault{VerdictStatus::runtime_error, "its process died: " + message};
       break;
     case CallStatus::timeout:
-      call.fault = Fault{Status::timeout, "no answer in time: " + message};
+      call.fault = Fault{VerdictStatus::timeout, "no answer in time: " + message};
       break;
     case CallStatus::device_fault:
-      if (!call.fault) call.fault = Fault{Status::runtime_error, message};
+      if (!call.fault) call.fault = Fault{VerdictStatus::runtime_error, message};
       break;
     case CallStatus::limit:
-      call.fault = Fault{Status::runtime_error, "a limit was reached: " + message};
+      call.fault = Fault{VerdictStatus::runtime_error, "a limit was reached: " + message};
       break;
     case CallStatus::protocol:
       add(call, options, JudgeFinding::protocol_broken, vgpu::Grade::error, message);
-      call.fault = Fault{Status::tampering, "it broke the runtime's protocol: " + message};
+      call.fault = Fault{VerdictStatus::tampering, "it broke the runtime's protocol: " + message};
       break;
   }
 }

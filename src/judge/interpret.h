@@ -11,6 +11,6 @@ void interpret(const worker::CallOutcome& outcome, const CallOptions& options, C
 
 /// Status of an ERROR finding of the virtual GPU: what a GPU would stop at is a runtime error, an
 /// exhausted budget a timeout, and what leaves values undefined is incorrect, right values or not.
-Status status_of(vgpu::FindingKind kind);
+VerdictStatus status_of(vgpu::FindingKind kind);
 
 }  // namespace fiel::judge

@@ -117,7 +117,7 @@ Status Rig::inspect_inputs(const std::vector<Tensor>& inputs, const CallOptions&
     call.findings.push_back(record(JudgeFinding::input_modified, vgpu::Grade::error, text, options,
                                    call.number));
     if (!call.breach)
-      call.breach = Fault{Status::incorrect,
+      call.breach = Fault{VerdictStatus::incorrect,
                           fmt::format("it wrote into its input '{}'", inputs_[i].name)};
   }
   return {};
@@ -139,7 +139,7 @@ Status Rig::inspect_guards(const CallOptions& options, Call& call) const {
     call.findings.push_back(
         record(JudgeFinding::guard_overwritten, vgpu::Grade::error, text, options, call.number));
     if (!call.breach)
-      call.breach = Fault{Status::incorrect, fmt::format("it wrote {} '{}'", side, b.name)};
+      call.breach = Fault{VerdictStatus::incorrect, fmt::format("it wrote {} '{}'", side, b.name)};
     return {};
   };
   for (const std::vector<Buffer>* list : {&inputs_, &outputs_})
@@ -180,7 +180,7 @@ Status Rig::read_outputs(const CallOptions& options, Call& call) const {
     r.code = std::string(vgpu::code_of(vgpu::FindingKind::incomplete_output));
     call.findings.push_back(std::move(r));
     if (!call.breach)
-      call.breach = Fault{Status::incorrect,
+      call.breach = Fault{VerdictStatus::incorrect,
                           fmt::format("it left part of output '{}' unwritten", b.name)};
   }
   return {};

@@ -40,7 +40,7 @@ inline constexpr uint64_t kGuardBytes = 4096;  ///< keeps the promised 256-byte 
 
 /// Why a call's outputs are not to be compared.
 struct Fault {
-  Status status = Status::runtime_error;
+  VerdictStatus status = VerdictStatus::runtime_error;
   std::string reason;
 };
 

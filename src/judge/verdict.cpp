@@ -122,13 +122,6 @@ Json to_json(const Resources& r) {
   return j;
 }
 
-template <typename T>
-Json list(const std::vector<T>& values) {
-  Json j = Json::array();
-  for (const T& v : values) j.push_back(to_json(v));
-  return j;
-}
-
 Json to_json(const VoidCheck& c) {
   Json j = Json::object();
   j["impostor"] = c.impostor;
@@ -144,6 +137,13 @@ Json to_json(const SkippedShape& s) {
   return j;
 }
 
+template <typename T>
+Json list(const std::vector<T>& values) {
+  Json j = Json::array();
+  for (const T& v : values) j.push_back(to_json(v));
+  return j;
+}
+
 }  // namespace
 
 std::string_view name_of(ProbeOutcome outcome) {
@@ -152,7 +152,7 @@ std::string_view name_of(ProbeOutcome outcome) {
 }
 
 int exit_code_of(const Verdict& verdict) {
-  if (verdict.status == Status::unsupported && verdict.unsupported_by == "device") return 3;
+  if (verdict.status == VerdictStatus::unsupported && verdict.unsupported_by == "device") return 3;
   return exit_code_of(verdict.status);
 }
 
@@ -161,7 +161,7 @@ Json to_json(const Verdict& v) {
   j["schema_version"] = kSchemaVersion;
   j["status"] = name_of(v.status);
   j["status_number"] = number_of(v.status);
-  j["accepted"] = v.status == Status::correct;
+  j["accepted"] = v.status == VerdictStatus::correct;
   j["exit_code"] = exit_code_of(v);
   j["reason"] = v.reason;
   j["unsupported_by"] = v.unsupported_by;

@@ -1,7 +1,7 @@
 // The verdict on one kernel for one task: a status, and the evidence for it.
 //
 //   judge::Verdict v = judge::judge_kernel(task, "online.cu", options);
-//   if (v.status == judge::Status::incorrect) show(*v.witness);
+//   if (v.status == VerdictStatus::incorrect) show(*v.witness);
 //   std::string text = to_json(v).dump(2);            // docs/verdict.schema.json
 //
 // Holds no times of the kernel: on the virtual device speed is `not_measured`. Two runs with the
@@ -104,7 +104,7 @@ struct Resources {
 };
 
 struct Verdict {
-  Status status = Status::undecided;
+  VerdictStatus status = VerdictStatus::undecided;
   std::string reason;           ///< one sentence: why this status
   std::string unsupported_by;   ///< status unsupported: "kernel", "device" or ""
   std::string task, task_file, task_digest;

@@ -1,0 +1,237 @@
+#include "judge/course.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace fiel::judge {
+namespace {
+
+constexpr size_t kHistory = 6;
+constexpr size_t kMaxFindings = 64;
+
+Numerics native_of(const task::Instance& instance) {
+  Numerics worst = Numerics::fp64;
+  for (const graph::TensorType& t : instance.outputs)
+    if (is_floating(t.dtype)) worst = std::max(worst, native_numerics(t.dtype));
+  // Low-precision inputs of an f32 output: PyTorch's own kernels compute such products in fp32.
+  return instance.outputs.empty() ? Numerics::fp32 : worst;
+}
+
+/// Two records that a person would call the same finding.
+bool same_finding(const FindingRecord& a, const FindingRecord& b) {
+  return a.code == b.code && a.kernel == b.kernel && a.file == b.file && a.line == b.line &&
+         a.instruction == b.instruction && a.grade == b.grade;
+}
+
+std::string expected_got(const Witness& w) {
+  return fmt::format("expected {}, got {}", format_double(w.expected), format_double(w.got));
+}
+
+}  // namespace
+
+std::vector<Numerics> accepted_classes(const task::Instance& instance, NumericsPolicy policy) {
+  const Numerics native = native_of(instance);
+  std::vector<Numerics> classes{native};
+  if (native == Numerics::fp32) {
+    if (policy != NumericsPolicy::fp32 && has_contraction(instance.graph))
+      classes.push_back(Numerics::tf32);
+    if (policy == NumericsPolicy::any) {
+      classes.push_back(Numerics::fp16);
+      classes.push_back(Numerics::bf16);
+    }
+  }
+  if (native == Numerics::fp16 && policy == NumericsPolicy::any)
+    classes.push_back(Numerics::bf16);
+  return classes;
+}
+
+Status Course::poll(const std::string& what) {
+  ++steps_;
+  if (options_.progress) options_.progress({what, steps_, std::max(total_steps_, steps_)});
+  if (options_.interrupted && options_.interrupted())
+    return fail(ErrorCode::interrupted, "stopped before the verdict was reached");
+  return {};
+}
+
+bool Course::refused(const std::string& shape_set) const {
+  const auto& list = verdict_.refused_shapes;
+  return std::find(list.begin(), list.end(), shape_set) != list.end();
+}
+
+void Course::add_finding(FindingRecord finding) {
+  for (FindingRecord& known : verdict_.findings) {
+    if (!same_finding(known, finding)) continue;
+    known.count += finding.count;
+    return;
+  }
+  // Errors are never crowded out by notes.
+  if (verdict_.findings.size() >= kMaxFindings && finding.grade != vgpu::Grade::error) return;
+  if (verdict_.findings.size() < 4 * kMaxFindings) verdict_.findings.push_back(std::move(finding));
+}
+
+void Course::keep(const Call& call) {
+  Resources& r = verdict_.resources;
+  ++r.calls;
+  r.launches += call.launches;
+  r.thread_instructions += call.thread_instructions;
+  r.peak_device_bytes = std::max(r.peak_device_bytes, call.peak_device_bytes);
+  r.candidate_device_bytes = std::max(r.candidate_device_bytes, call.candidate_device_bytes);
+  if (verdict_.candidate_output.size() < 4000) verdict_.candidate_output += call.output;
+  for (const FindingRecord& f : call.findings) add_finding(f);
+}
+
+void Course::decide(VerdictStatus status, std::string reason, const PlannedShape& shape,
+                    const Preparation& prepared, uint64_t call) {
+  decided_ = true;
+  failed_ = prepared;
+  verdict_.status = status;
+  verdict_.reason = std::move(reason);
+  Witness w;
+  w.probe = prepared.recipe.probe;
+  w.shape_set = shape.name;
+  w.symbols = shape.symbols;
+  w.seed = prepared.recipe.seed;
+  w.call = call;
+  w.note = verdict_.reason;
+  verdict_.witness = std::move(w);
+}
+
+Status Course::note_stale(const Call& call, const PlannedShape& shape, Probe probe) {
+  for (auto past = history_.rbegin(); past != history_.rend(); ++past) {
+    const Expectation& e = *past->expectation;
+    if (&e.instance() != shape.instance.get() || e.values().size() != call.outputs.size()) continue;
+    FIEL_TRY(const Numerics n, e.classify(call.outputs, native_of(e.instance())));
+    if (n == Numerics::below) continue;
+    FindingRecord r;
+    r.code = std::string(name_of(JudgeFinding::stale_output));
+    r.grade = vgpu::Grade::error;
+    r.detail = fmt::format("the outputs of call {} are the answer to call {}", call.number,
+                           past->call);
+    r.text = "ERROR stale-output  " + r.detail;
+    r.probe = probe;
+    r.shape_set = shape.name;
+    r.call = call.number;
+    add_finding(r);
+    if (verdict_.witness) verdict_.witness->note = r.detail;
+    verdict_.reason = "it answered with the result of an earlier call";
+    return {};
+  }
+  return {};
+}
+
+Result<bool> Course::wrong(const Call& call, const PlannedShape& shape, const Preparation& prepared,
+                           size_t output, const Comparison& comparison, Numerics measured) {
+  const task::Instance& at = *shape.instance;
+  decide(VerdictStatus::incorrect, "", shape, prepared, call.number);
+  Witness& w = *verdict_.witness;
+  w.output = at.graph.outputs[output].name;
+  w.flat_index = comparison.first_wrong.flat_index;
+  w.index = unravel(w.flat_index, at.outputs[output].shape);
+  w.expected = comparison.first_wrong.expected;
+  w.got = comparison.first_wrong.got;
+  w.error = comparison.first_wrong.error;
+  w.bound = comparison.first_wrong.bound;
+  w.wrong_elements = comparison.wrong;
+  w.elements = comparison.elements;
+  verdict_.numerics = std::max(measured, verdict_.numerics.value_or(measured));
+  verdict_.reason = fmt::format("wrong values on the {} probe: {}", name_of(prepared.recipe.probe),
+                                expected_got(w));
+  if (measured != Numerics::below)
+    verdict_.reason = fmt::format("accurate to {} only, where {} is asked for", name_of(measured),
+                                  name_of(native_of(at)));
+  w.note = fmt::format("{} of {} elements are wrong", format_count(comparison.wrong),
+                       format_count(comparison.elements));
+  if (comparison.special_lost) {
+    FindingRecord r;
+    r.code = std::string(name_of(JudgeFinding::special_value_lost));
+    r.detail = fmt::format("the reference has {} at element {} of '{}', the kernel {}",
+                           format_double(w.expected), w.flat_index, w.output, format_double(w.got));
+    r.text = "ERROR special-value-lost  " + r.detail;
+    r.probe = prepared.recipe.probe;
+    r.shape_set = shape.name;
+    r.call = call.number;
+    add_finding(r);
+    verdict_.reason = "a NaN or infinity in the input does not reach the output as it must";
+  }
+  FIEL_TRY_STATUS(note_stale(call, shape, prepared.recipe.probe));
+  return false;
+}
+
+Result<bool> Course::judge_outputs(const Call& call, const PlannedShape& shape,
+                                   const Preparation& prepared, ProbeResult& result) {
+  const Expectation& expectation = *prepared.expectation;
+  const std::vector<Numerics> accepted = accepted_classes(*shape.instance, options_.numerics);
+  Numerics measured = accepted.front();
+  std::vector<Comparison> comparisons;
+  size_t bad = call.outputs.size();
+  for (Numerics candidate : accepted) {
+    measured = candidate;
+    comparisons.clear();
+    bad = call.outputs.size();
+    for (size_t o = 0; o < call.outputs.size(); ++o) {
+      FIEL_TRY(comparisons.emplace_back(), expectation.compare(o, call.outputs[o], candidate));
+      if (comparisons.back().wrong > 0 && bad == call.outputs.size()) bad = o;
+    }
+    if (bad == call.outputs.size()) break;
+  }
+  ++verdict_.resources.calls_compared;
+  ++result.compared;
+  for (const Comparison& c : comparisons) {
+    result.relative_rms = std::max(result.relative_rms, c.relative_rms);
+    if (c.worst_ratio <= result.worst_ratio) continue;
+    result.worst_ratio = c.worst_ratio;
+    result.worst_error = c.worst_error;
+    result.worst_bound = c.worst_bound;
+  }
+  if (bad == call.outputs.size()) {
+    verdict_.numerics = std::max(measured, verdict_.numerics.value_or(measured));
+    history_.push_back({call.number, prepared.expectation});
+    if (history_.size() > kHistory) history_.pop_front();
+    return true;
+  }
+  FIEL_TRY(const Numerics fallen, expectation.classify(call.outputs, accepted.back()));
+  FIEL_TRY(const bool go_on, wrong(call, shape, prepared, bad, comparisons[bad], fallen));
+  return go_on;
+}
+
+Result<bool> Course::check_call(Rig& rig, const PlannedShape& shape, const Preparation& prepared,
+                                const CallOptions& call_options, ProbeResult& result) {
+  FIEL_TRY_STATUS(poll(fmt::format("{} at {}: {}", task_.name, shape.name,
+                                   name_of(call_options.probe))));
+  FIEL_TRY(last_, rig.call(prepared.expectation->inputs(), call_options));
+  ++result.calls;
+  keep(last_);
+  Preparation named = prepared;
+  named.recipe.probe = call_options.probe;
+  if (last_.status == worker::CallStatus::unsupported) {
+    if (!refused(shape.name)) verdict_.refused_shapes.push_back(shape.name);
+    return false;
+  }
+  if (last_.fault) {
+    decide(last_.fault->status, last_.fault->reason, shape, named, last_.number);
+    failed_ = prepared;
+    return false;
+  }
+  FIEL_TRY(const bool right, judge_outputs(last_, shape, named, result));
+  if (!last_.breach) return right;
+  // The rule it broke is the cause; an element that is wrong as well stays as evidence.
+  if (right) decide(last_.breach->status, last_.breach->reason, shape, named, last_.number);
+  verdict_.status = last_.breach->status;
+  verdict_.reason = last_.breach->reason;
+  failed_ = prepared;
+  return false;
+}
+
+void Course::finish(ProbeResult result) {
+  if (decided_ && result.outcome == ProbeOutcome::passed && verdict_.witness &&
+      verdict_.witness->probe == result.probe && verdict_.witness->shape_set == result.shape_set) {
+    result.outcome = ProbeOutcome::failed;
+    result.reason = verdict_.reason;
+  }
+  verdict_.probes.push_back(std::move(result));
+}
+
+}  // namespace fiel::judge

@@ -1,0 +1,79 @@
+// The state of one judgement under way: calls are made and checked through it, and everything it
+// sees goes into the verdict.
+//
+//   Course course(task, starter, options, verdict);
+//   FIEL_TRY(bool go_on, course.check_call(*rig, shape, prepared, call_options));
+//   if (!go_on) …                                   // the verdict is decided
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "judge/options.h"
+#include "judge/prepared.h"
+#include "judge/rig.h"
+#include "judge/shapes.h"
+#include "judge/verdict.h"
+
+namespace fiel::judge {
+
+/// Classes that are let pass for this task under this policy, best first.
+std::vector<Numerics> accepted_classes(const task::Instance& instance, NumericsPolicy policy);
+
+class Course {
+ public:
+  Course(const task::Task& task, const SessionStarter& starter, const JudgeOptions& options,
+         Verdict& verdict)
+      : task_(task), starter_(starter), options_(options), verdict_(verdict) {}
+
+  /// Calls the kernel on a prepared input and judges the answer. False: decided, or refused here.
+  Result<bool> check_call(Rig& rig, const PlannedShape& shape, const Preparation& prepared,
+                          const CallOptions& call_options, ProbeResult& result);
+
+  /// Judges one call's outputs; what it changes in the verdict is the same as check_call.
+  Result<bool> judge_outputs(const Call& call, const PlannedShape& shape,
+                             const Preparation& prepared, ProbeResult& result);
+
+  /// One probe more that a kernel is believed on, or the reason why not.
+  void finish(ProbeResult result);
+
+  bool decided() const { return decided_; }
+  bool refused(const std::string& shape_set) const;
+  const Call& last_call() const { return last_; }
+  const Preparation* failed() const { return failed_ ? &*failed_ : nullptr; }
+
+  Status poll(const std::string& what);  ///< progress, and whether the user has stopped us
+  void expect_steps(uint32_t steps) { total_steps_ += steps; }
+
+  const task::Task& task() const { return task_; }
+  const SessionStarter& starter() const { return starter_; }
+  const JudgeOptions& options() const { return options_; }
+  Verdict& verdict() { return verdict_; }
+
+ private:
+  void decide(VerdictStatus status, std::string reason, const PlannedShape& shape,
+              const Preparation& prepared, uint64_t call);
+  void keep(const Call& call);
+  void add_finding(FindingRecord finding);
+  Result<bool> wrong(const Call& call, const PlannedShape& shape, const Preparation& prepared,
+                     size_t output, const Comparison& comparison, Numerics measured);
+  Status note_stale(const Call& call, const PlannedShape& shape, Probe probe);
+
+  const task::Task& task_;
+  const SessionStarter& starter_;
+  const JudgeOptions& options_;
+  Verdict& verdict_;
+  bool decided_ = false;
+  Call last_;
+  std::optional<Preparation> failed_;
+  struct Past {
+    uint64_t call;
+    std::shared_ptr<const Expectation> expectation;
+  };
+  std::deque<Past> history_;  ///< answers to the latest calls: what a cache would replay
+  uint32_t steps_ = 0, total_steps_ = 0;
+};
+
+}  // namespace fiel::judge

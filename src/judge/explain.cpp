@@ -1,0 +1,242 @@
+// The long texts of `fiel explain`. One paragraph says what a word means, one what to do.
+#include <array>
+
+#include "judge/codes.h"
+#include "vgpu/findings.h"
+
+namespace fiel::judge {
+namespace {
+
+struct Text {
+  std::string_view name, text, remedy;
+};
+
+constexpr std::array<Text, 12> kStatuses = {{
+    {"correct",
+     "Every probe passed: on all input sets and shapes that were run, each output element stayed "
+     "within the bound that rounding explains, no rule was broken, and the virtual GPU found no "
+     "error. The numerics class beside it says how accurate the kernel was measured to be.",
+     "Nothing. Look at the listed notes, skipped shapes and the missed fraction to see how far the "
+     "evidence goes."},
+    {"incorrect",
+     "The kernel does not compute what the task says, or relies on something undefined. The "
+     "witness names the probe, the smallest shape found, and the first wrong element with the "
+     "expected and the computed value. Races, reads of uninitialised memory, divergent barriers, a "
+     "modified input or an unwritten output count as incorrect even where the values came out "
+     "right: another GPU, or another day, would give others.",
+     "Run the witness again: the same --seed gives the same inputs. `fiel explain PROBE` and `fiel "
+     "explain FINDING` say what the probe or finding is about."},
+    {"timing_invalid",
+     "The values are right, but the time cannot be true: below what the memory and the arithmetic "
+     "of the device need, or not confirmed by the judge's own clock. Never given on the virtual "
+     "device, where speed is not measured.",
+     "Make sure that all work is ordered on the given stream before fiel_run returns."},
+    {"tampering",
+     "The candidate's process tried to influence the judge instead of computing: it sent garbage on "
+     "the runtime's private channel, or touched what is not its own.",
+     "Let the kernel use the CUDA runtime only, and leave other descriptors and processes alone."},
+    {"policy_violation",
+     "The kernel is right but breaks a rule that the caller chose, such as one about libraries.",
+     "Judge under another policy, or change the kernel."},
+    {"task_void",
+     "The task cannot tell a right kernel from a wrong one: zeros, a constant, an unchanged input "
+     "or the answer to other inputs would pass every probe. No candidate was run.",
+     "Change the task: its expression, so that the output depends on the inputs, or its inputs' "
+     "distribution. `fiel tasks show FILE` prints what was understood."},
+    {"compile_error",
+     "The compiler refused the kernel, or what it made exports no fiel_run. Its messages follow.",
+     "Fix the source. The exact compiler command is printed with -v."},
+    {"runtime_error",
+     "A call did not run to its end: the process died, a launch was refused, a CUDA error stayed "
+     "behind, fiel_run returned a failure, a memory or process limit was reached, or the virtual "
+     "GPU stopped a kernel where a GPU would have: an access outside every allocation, a "
+     "misaligned access, a trap, a failed assert, a deadlock.",
+     "The finding names the source line, block and thread."},
+    {"timeout",
+     "A call used up its wall-clock limit or its budget of virtual instructions.",
+     "Look for a loop that does not end, or raise the limit with --timeout."},
+    {"unsupported",
+     "Either the kernel refuses a shape set that the task asks for (it returned FIEL_UNSUPPORTED): "
+     "then it was judged and not accepted, exit code 1. Or the virtual GPU does not execute "
+     "something the kernel uses (wgmma, TMA, clusters, textures): then it could not be judged, exit "
+     "code 3. The field unsupported_by tells the two apart.",
+     "Handle the shape, or judge it without that set by --shapes; for instructions outside the "
+     "virtual GPU, judge on a GPU."},
+    {"harness_fault",
+     "The judge itself failed: no compiler, no isolation where it was required, no memory, an "
+     "internal time-out. It says nothing about the kernel.",
+     "`fiel doctor` says what is missing and which command brings it."},
+    {"undecided",
+     "The evidence is not enough for either answer, for instance because every shape set was beyond "
+     "the budget.",
+     "Choose shapes with --shapes or give --budget thorough."},
+}};
+
+constexpr std::array<Text, 16> kProbes = {{
+    {"task-inputs",
+     "The task's own inputs, drawn anew from three secret seeds at each shape. Answers to known "
+     "seeds cannot be stored.",
+     ""},
+    {"mixed-signs",
+     "Values of both signs in every tensor. A ReLU that is the identity on positive data, or a "
+     "branch on the sign, shows here.",
+     "Check what the kernel does with negative values."},
+    {"offset-mean",
+     "Values far from zero compared with their spread: 1000 ± 1 and the like, of either sign. A "
+     "variance computed as E[x²] − E[x]² loses all its digits, a softmax without subtracting the "
+     "maximum overflows.",
+     "Use Welford's or a two-pass variance; subtract the maximum before exp."},
+    {"scale-range",
+     "All values multiplied by a scale drawn from a continuous range, up and down. A threshold, an "
+     "absolute epsilon or an fp16 intermediate shows.",
+     ""},
+    {"outliers",
+     "A few values hundreds of times larger than the rest, at random places.",
+     "Do not assume that values stay within a few standard deviations."},
+    {"ties",
+     "Only a handful of distinct values, so that equal maxima and equal neighbours are everywhere.",
+     ""},
+    {"constant",
+     "All elements of an input are equal. Variances are zero and sums round the same way each time.",
+     "Add epsilon where the task does."},
+    {"one-hot", "One 1 in each row, zeros elsewhere: which element reaches which output.", ""},
+    {"special-values",
+     "A few NaN, +Inf, -Inf and -0 planted in ordinary data. Where the task says special_values = "
+     "\"propagate\", a NaN or infinity of the reference must appear in the output and nowhere else. "
+     "CUDA's fmaxf(x, 0) drops NaN where PyTorch's relu keeps it. The sign of a zero result is not "
+     "compared.",
+     "Use `x != x ? x : fmaxf(x, 0)`, or declare special_values = \"ignore\" in the task."},
+    {"same-address",
+     "New data in the same buffers. A cache keyed by the pointer answers with old results.",
+     "Compute from the buffers' present content on every call."},
+    {"new-address",
+     "The same data in other buffers, the old ones freed and filled with NaN. A kept pointer shows.",
+     "Take pointers from the arguments on every call."},
+    {"one-element",
+     "One element changed at a random place, chosen so that the reference's answer changes. A cache "
+     "keyed by a few values of the content answers with old results.",
+     "Compute from the buffers' present content on every call."},
+    {"weights-in-place",
+     "The parameters overwritten in place, the other inputs as before. Weights that were repacked "
+     "once must be repacked, or read, again.",
+     "Do not keep anything derived from a weight across calls."},
+    {"guard-bands",
+     "The tensors lie in the middle of larger buffers, between bands of 4096 bytes that must come "
+     "back unchanged. Reading a band gives NaN. Addresses stay multiples of 256 bytes, as promised.",
+     "Guard the last block: `if (i < n)`."},
+    {"schedules",
+     "The same input under five orders of blocks and warps, with races in global memory watched and "
+     "multiply-add contracted as ptxas may. Outputs may differ by rounding (float atomics), which is "
+     "noted; more is incorrect.",
+     "Order what depends on each other: __syncthreads, a second launch, atomics."},
+    {"repeated-calls",
+     "Many calls on fresh data at a small shape, each compared in full. A kernel that is right ten "
+     "times and wrong then is found; a defect in a random share p of the calls is missed with "
+     "probability (1 − p)^n for n compared calls.",
+     "Do not let the number of calls change the result."},
+}};
+
+constexpr std::array<Text, 12> kFindings = {{
+    {"input-modified",
+     "A byte of an input differs after the call. Inputs belong to the caller.",
+     "Write to outputs only; use scratch memory of your own."},
+    {"guard-band-overwritten", "Bytes just before or behind a tensor were changed.",
+     "Guard the last block: `if (i < n)`."},
+    {"work-not-joined",
+     "Launches or copies were left on a stream that the given stream does not wait for when "
+     "fiel_run returned. Whoever reads the output next may read it too early.",
+     "Launch on `stream`, or let it wait: cudaEventRecord on yours, cudaStreamWaitEvent on it."},
+    {"stale-output", "The outputs are the right answer to an earlier call's inputs.",
+     "Do not keep results across calls."},
+    {"special-value-lost",
+     "The reference has a NaN or infinity at an element where the kernel has another value.",
+     "See `fiel explain special-values`."},
+    {"launch-refused",
+     "The runtime refused a launch, as a GPU would: too many threads, too much shared memory, an "
+     "empty grid.",
+     "Check the launch configuration for this shape; more than 48 KiB of dynamic shared memory "
+     "needs cudaFuncSetAttribute."},
+    {"cuda-error", "A CUDA error was pending when fiel_run returned.",
+     "Check the return codes of runtime calls."},
+    {"nonzero-return",
+     "fiel_run returned a value other than 0 and FIEL_UNSUPPORTED, which means failure.",
+     "Return 0 on success."},
+    {"shape-refused",
+     "The kernel answered FIEL_UNSUPPORTED at shapes that the task does not list. Specialising is "
+     "legal; it is named so that nobody takes the kernel for a general one.",
+     ""},
+    {"no-kernel-launched", "The call launched no kernel.", ""},
+    {"output-flood", "The kernel's process printed more than is kept.", "Print less."},
+    {"runtime-protocol-broken",
+     "The candidate's process sent something that the stand-in for the CUDA runtime never sends.",
+     "Use the CUDA runtime only."},
+}};
+
+constexpr std::array<Text, 6> kNumerics = {{
+    {"fp64", "Errors as of arithmetic in double precision.", ""},
+    {"fp32",
+     "Errors as of arithmetic in single precision, whatever the order of the sums. Split schemes "
+     "such as 3xTF32 reach it when they are done well.",
+     ""},
+    {"tf32",
+     "Errors as when the operands of products are rounded to 11 bits and added in fp32: TF32 tensor "
+     "cores, or a single scaled fp16 product. Accepted for f32 tasks that multiply matrices unless "
+     "--numerics fp32; the verdict names it, since such a kernel is to be compared with baselines of "
+     "the same class.",
+     "Use --numerics fp32 to refuse it."},
+    {"fp16",
+     "Errors as when results are rounded to half precision. The class of f16 tasks; in an f32 task "
+     "it is incorrect.",
+     "Keep sums and intermediates in float."},
+    {"bf16",
+     "Errors as when results are rounded to bfloat16. The class of bf16 tasks; in an f32 task it is "
+     "incorrect.",
+     "Keep sums and intermediates in float."},
+    {"below",
+     "Errors beyond what rounding to any floating type explains: a wrong formula, or sums "
+     "accumulated in half precision.",
+     "Look at the witness."},
+}};
+
+constexpr std::array<Text, 6> kExitCodes = {{
+    {"0", "Accepted: every kernel that was judged is correct.", ""},
+    {"1", "Judged, and at least one kernel was not accepted.", ""},
+    {"2", "The command line, or a file that you wrote (a task), is wrong.", ""},
+    {"3",
+     "Could not judge: something of the judge or the machine is at fault, or the device does not "
+     "execute what the kernel uses. Says nothing about the kernel.",
+     "`fiel doctor`"},
+    {"5", "Nothing to judge: no kernel was found, or the task is void.", ""},
+    {"130", "Interrupted from the keyboard.", ""},
+}};
+
+template <size_t N>
+void append(std::vector<Explanation>& list, const std::array<Text, N>& texts, const char* kind) {
+  for (const Text& t : texts)
+    list.push_back({std::string(t.name), kind, std::string(t.text), std::string(t.remedy)});
+}
+
+}  // namespace
+
+std::vector<Explanation> all_explanations() {
+  std::vector<Explanation> list;
+  append(list, kStatuses, "status");
+  append(list, kProbes, "probe");
+  append(list, kFindings, "finding");
+#define FIEL_X(id, code, grade)                                                   \
+  list.push_back({std::string(vgpu::code_of(vgpu::FindingKind::id)), "finding", \
+                  std::string(vgpu::meaning_of(vgpu::FindingKind::id)), ""});
+  FIEL_FINDINGS(FIEL_X)
+#undef FIEL_X
+  append(list, kNumerics, "numerics class");
+  append(list, kExitCodes, "exit code");
+  return list;
+}
+
+std::optional<Explanation> explain(std::string_view name) {
+  for (Explanation& e : all_explanations())
+    if (e.name == name) return std::move(e);
+  return std::nullopt;
+}
+
+}  // namespace fiel::judge

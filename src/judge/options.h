@@ -1,0 +1,41 @@
+// How to judge: what the caller may choose. Everything has a default that needs no thought.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "judge/codes.h"
+
+namespace fiel::judge {
+
+/// Work that the virtual device is given: which shapes are run, and how many calls are repeated.
+enum class Effort : uint8_t { quick, standard, thorough };
+std::string_view name_of(Effort effort);
+
+/// Which measured classes an f32 task accepts. docs/protocol.md#numerics
+enum class NumericsPolicy : uint8_t {
+  fp32,  ///< only fp32
+  tf32,  ///< fp32, and tf32 where the task multiplies matrices (the verdict names it)
+  any,   ///< down to bf16
+};
+std::string_view name_of(NumericsPolicy policy);
+
+struct Progress {
+  std::string what;  ///< "softmax at rows=255, cols=511: outliers"
+  uint32_t done = 0, total = 0;
+};
+
+struct JudgeOptions {
+  uint64_t seed = 0;  ///< secret until the verdict is written; the caller draws it
+  std::vector<std::string> shapes;  ///< names of shape sets; empty: by cost
+  Effort effort = Effort::standard;
+  NumericsPolicy numerics = NumericsPolicy::tf32;
+  int64_t call_timeout_ms = 60'000;
+  std::function<void(const Progress&)> progress;  ///< may be empty
+  std::function<bool()> interrupted;              ///< may be empty; polled between calls
+};
+
+}  // namespace fiel::judge

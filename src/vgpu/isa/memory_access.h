@@ -13,6 +13,7 @@
 // ld, st and atom have faster paths of their own (isa/memory.cpp) with the same checks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "ptx/type.h"
@@ -78,6 +79,9 @@ void report_with_detail(Warp& warp, const Op& op, uint8_t finding_kind, uint32_t
 struct Attachment {
   void* state = nullptr;
   void (*destroy)(void*) = nullptr;
+  /// What this warp's last wait lacks, for the report of a deadlock ("mbarrier at shared offset
+  /// 0x400 lacks 16 of 4096 bytes"); false when it waits for nothing here.
+  bool (*describe_wait)(Warp& warp, char* text, size_t size) = nullptr;
 };
 Attachment& warp_attachment(Warp& warp);
 Attachment& block_attachment(Warp& warp);

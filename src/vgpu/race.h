@@ -87,6 +87,7 @@ struct RaceRequest {
   bool synchronizing = false;  ///< atomic, volatile, or .relaxed and stronger
   bool acquire = false;  ///< reads through `synchronizing` accesses learn what was released there
   bool release = false;  ///< publishes everything known now, not only what was fenced
+  bool many_lanes = false;              ///< a read that stands for several lanes at one address
   bool contiguous = false;              ///< lane i at addresses[0-lane base] + i * bytes, mask full
   const uint64_t* addresses = nullptr;  ///< 32; offsets for shared memory
   const uint8_t* values = nullptr;      ///< stores: bytes of lane i at values + i * value_stride

@@ -132,11 +132,12 @@ struct GlobalAccess {
   void granule(GlobalRaces::Page::Cell& cell, uint64_t address, uint32_t lane) const {
     check(address, lane, true, cell.write_block, cell.write, cell.write_op);
     Epoch mine = make_epoch(own_clock, warp, lane);
-    uint32_t op = request.op | (request.synchronizing ? kSync : 0);
+    uint32_t op =
+        request.op | (request.synchronizing ? kSync : 0) | (request.many_lanes ? kManyLanes : 0);
     if (request.write) {
       check_readers(cell, address, lane);
       cell.write = mine;
-      cell.write_op = op;
+      cell.write_op = op & ~kManyLanes;
       cell.write_block = block;
       cell.read = cell.first_read = 0;
       cell.readers = 0;

@@ -79,7 +79,8 @@ struct SharedAccess {
     check_write_before(g, lane);
     Epoch mine = make_epoch(own_clock, warp, lane), tag = races.read_[g];
     uint32_t& readers = races.readers_[g];
-    uint32_t op = request.op | (request.synchronizing ? kSync : 0);
+    uint32_t op =
+        request.op | (request.synchronizing ? kSync : 0) | (request.many_lanes ? kManyLanes : 0);
     if (readers == 0 || clock_of(tag) <= clocks.floor(warp)) {
       readers = 1u << warp;
     } else if (readers == 1u << warp) {

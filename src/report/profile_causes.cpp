@@ -120,7 +120,8 @@ void atomics(const ProfiledLaunch& launch, std::vector<Cause>& out) {
 void repeated_reads(const ProfiledLaunch& launch, std::vector<Cause>& out) {
   uint64_t unique =
       launch.metrics.unique_global_bytes_read + launch.metrics.unique_global_bytes_written;
-  uint64_t moved = global_traffic(launch.metrics.total).sectors * 32;
+  // Ideal sectors: what bad coalescing adds is another cause's business.
+  uint64_t moved = global_traffic(launch.metrics.total).ideal_sectors * 32;
   if (unique == 0 || moved < 4 * unique) return;
   out.push_back({"repeated-reads", 1.0 - ratio(unique, moved), launch.kernel,
                  fmt::format("asks the caches for {} of {} of distinct data ({:.1f}x): keep tiles "

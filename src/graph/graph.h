@@ -1,15 +1,16 @@
 // A computation over tensors as a graph of PyTorch operators: the reference of a native task, the
 // forge's input, the synthesiser's vocabulary.
 //
-//   FIEL_TRY(Graph g, parse_expression("y = relu(matmul(x, w) + b)", {"x", "w", "b"},
-//   "task.toml")); FIEL_TRY(auto shapes, infer_shapes(g, input_types)); FIEL_TRY(auto outputs,
-//   evaluate(g, inputs));     // float64, all cores
+//   FIEL_TRY(Graph g, parse_expression("y = relu(matmul(x, w) + b)", {.inputs = {"x", "w", "b"}}));
+//   FIEL_TRY(auto types, infer_types(g, input_types));
+//   FIEL_TRY(auto outputs, evaluate(g, inputs));     // float64, all cores
 //
 // Operators, their arguments and defaults are PyTorch's; the catalogue is graph/operators.h.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -24,11 +25,17 @@ namespace fiel::graph {
 using Attribute =
     std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, std::vector<double>>;
 
+/// Beside the catalogue's operators there are three kinds of node without inputs: "input";
+/// "constant", whose attribute "value" keeps whether it was a bool, an integer or a real (it
+/// decides promotion); and "none", which stands for an optional tensor left out before one that is
+/// given.
 struct Node {
-  std::string op;                ///< catalogue name; "input" and "constant" included
+  std::string op;                ///< catalogue name; "input", "constant" and "none" included
   std::vector<uint32_t> inputs;  ///< earlier nodes
   uint8_t result = 0;            ///< which result of a multi-output operator this node selects
-  std::vector<std::pair<std::string, Attribute>> attributes;  ///< in canonical order
+  /// In the signature's order, those equal to their default left out. Where the catalogue says
+  /// int[], always a vector (kernel_size=3 is [3]).
+  std::vector<std::pair<std::string, Attribute>> attributes;
   std::string name;               ///< input name or assigned variable, may be empty
   double constant = 0;            ///< op == "constant"
   uint32_t line = 0, column = 0;  ///< in the expression text
@@ -39,9 +46,16 @@ struct Output {
   uint32_t node = 0;
 };
 
+/// The text a graph was read from, so that later errors can show the line.
+struct Source {
+  std::string file_name, text;
+  uint32_t first_line = 1;
+};
+
 struct Graph {
-  std::vector<Node> nodes;       ///< topological order
-  std::vector<uint32_t> inputs;  ///< node of each input, in the order declared
+  std::shared_ptr<const Source> source;  ///< may be null
+  std::vector<Node> nodes;               ///< topological order
+  std::vector<uint32_t> inputs;          ///< node of each input, in the order declared
   std::vector<Output> outputs;
 };
 
@@ -64,8 +78,12 @@ struct ExpressionContext {
 };
 Result<Graph> parse_expression(std::string_view text, const ExpressionContext& context);
 
-/// The text form back, canonical: parse(to_expression(g)) equals g.
+/// The text form back, canonical: parsing it with the same inputs and outputs gives the same graph
+/// (symbols are written as their values). Nodes used more than once and without a name get one.
 std::string to_expression(const Graph& graph);
+
+/// Equal but for source, positions and the names of intermediate values.
+bool same_computation(const Graph& a, const Graph& b);
 
 /// Type of every node. Promotion and broadcasting are PyTorch's.
 Result<std::vector<TensorType>> infer_types(const Graph& graph,

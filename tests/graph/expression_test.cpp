@@ -16,7 +16,7 @@ TEST(Expression, BuildsTheGraphOfInfixAndCalls) {
   EXPECT_EQ(g->nodes[5].name, "y");
   ASSERT_EQ(g->outputs.size(), 1u);
   EXPECT_EQ(g->outputs[0].node, 5u);
-  EXPECT_EQ(to_expression(*g), "y = relu(matmul(x, w) + b)\n");
+  EXPECT_EQ(to_expression(*g), "y = relu(x @ w + b)\n");
 }
 
 }  // namespace

@@ -118,23 +118,24 @@ bool Parser::decode(const Token& opcode, Decoded& out) {
   out.op = find_opcode(base);
   if (out.op == Opcode::none) return unknown_opcode(opcode, base);
   std::vector<const Word*> words;
+  std::optional<std::string_view> unknown;
   rest.remove_prefix(base.size());
   while (!rest.empty()) {
     rest.remove_prefix(1);
     const std::string_view text = rest.substr(0, rest.find('.'));
     rest.remove_prefix(text.size());
     const Word* word = find_word(text);
-    if (word == nullptr) return unknown_word(opcode, base, text);
-    words.push_back(word);
+    if (word != nullptr && is_unsupported(out.op, *word))
+      return error(ErrorCode::unsupported, opcode,
+                   fmt::format("\"{}\" is unsupported: {}.{} does not run on the virtual GPU",
+                               printable(opcode.text, 120), base, text),
+                   std::string(kSupportedFamilies));
+    if (word == nullptr && !unknown) unknown = text;
+    if (word != nullptr) words.push_back(word);
     if (words.size() > 32) return syntax(opcode, "more than 32 modifiers");
   }
-  for (const Word* word : words) {
-    if (word->field == Field::unsupported)
-      return error(ErrorCode::unsupported, opcode,
-                   fmt::format("\"{}\" is unsupported: .{} does not run on the virtual GPU",
-                               printable(opcode.text, 120), word->text),
-                   std::string(kSupportedFamilies));
-  }
+  // Only now: "cp.async.bulk.<anything>" is unsupported, not misspelt.
+  if (unknown) return unknown_word(opcode, base, *unknown);
   const FormMatch match = match_form(out.op, words);
   if (match.form == nullptr) return no_form(opcode, out.op, match);
   if (match.form->unsupported)

@@ -406,6 +406,12 @@ bool is_unsupported_opcode(std::string_view base) {
          std::end(kUnsupportedOpcodes);
 }
 
+bool is_unsupported(Opcode op, const Word& word) {
+  if (word.field == Field::unsupported) return true;
+  if (word.text == "async") return op == Opcode::st || op == Opcode::red;
+  return op == Opcode::barrier && word.text == "cluster";
+}
+
 Opcode find_opcode(std::string_view base) {
   const auto& map = vocabulary().opcodes;
   const auto it = map.find(base);

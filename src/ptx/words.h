@@ -57,6 +57,8 @@ void fold(Opcode op, const Word& word, Modifiers& mods);
 
 /// Base opcodes of PTX that Fiel does not run (wgmma, tex …).
 bool is_unsupported_opcode(std::string_view base);
+/// Whether the word makes real PTX of the opcode that Fiel does not run.
+bool is_unsupported(Opcode op, const Word& word);
 /// Opcode::none when the name is not one of ours.
 Opcode find_opcode(std::string_view base);
 const std::vector<std::string>& opcode_spellings();

@@ -1,0 +1,134 @@
+// What is not run, and what is not PTX: the right code, the right line, the offending text.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ptx/module.h"
+#include "ptx_text.h"
+
+namespace fiel::ptx::test {
+namespace {
+
+using testing::HasSubstr;
+
+Error refused(std::string_view text) {
+  Result<Module> m = parse(text);
+  if (m) {
+    ADD_FAILURE() << "accepted: " << text;
+    return {};
+  }
+  return m.error();
+}
+
+TEST(Refusal, NamesUnsupportedInstructions) {
+  for (const char* text :
+       {"wgmma.fence.sync.aligned;",
+        "cp.async.bulk.commit_group;",
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 16, "
+        "[%r2];",
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd1], [%r1], 16;",
+        "barrier.cluster.arrive.aligned;",
+        "barrier.cluster.wait.acquire;",
+        "mapa.u64 %rd1, %rd2, 0;",
+        "elect.sync %r1|%p1, -1;",
+        "griddepcontrol.wait;",
+        "fence.proxy.async;",
+        "fence.mbarrier_init.release.cluster;",
+        "tcgen05.fence::before_thread_sync;",
+        "tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [%rd1, {%r1}];",
+        "suld.b.1d.b32.trap %r1, [%rd1, {%r2}];",
+        "txq.width.b32 %r1, [%rd1];",
+        "tld4.r.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, {%f1,%f2}];",
+        "add.f32x2 %rd1, %rd1, %rd1;",
+        "max.f32 %f1, %f2, %f3, %f4;",
+        "shfl.up.b32 %r1, %r2, 1, 0;",
+        "cvt.rn.satfinite.e2m1x2.f32 %h1, %f1, %f2;",
+        "red.async.relaxed.cluster.global.add.u32 [%rd1], %r1;",
+        "ld.shared::cluster.u32 %r1, [%r2];",
+        "tensormap.replace.tile.global_address.global.b1024.b64 [%rd1], %rd1;",
+        "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%f1},{%r1},{%r2},{%f1},%r3,0;"}) {
+    const Error e = refused(kernel(text));
+    EXPECT_EQ(e.code, ErrorCode::unsupported) << text << "\n" << to_string(e);
+    EXPECT_THAT(e.what, HasSubstr("unsupported")) << text;
+    EXPECT_THAT(e.what, HasSubstr("line 8")) << text;
+    EXPECT_THAT(e.what, HasSubstr(std::string(text).substr(0, 8))) << text;
+    EXPECT_FALSE(e.hint.empty()) << text;
+  }
+}
+
+TEST(Refusal, SuggestsTheWordThatWasMeant) {
+  const Error opcode = refused(kernel("ad.u32 %r1, %r2, %r3;"));
+  EXPECT_EQ(opcode.code, ErrorCode::parse);
+  EXPECT_THAT(to_string(opcode), HasSubstr("unknown opcode \"ad\""));
+  EXPECT_THAT(opcode.hint, HasSubstr("\"a"));
+  const Error modifier = refused(kernel("cvt.rn.satfinit.e4m3x2.f32 %h1, %f1, %f2;"));
+  EXPECT_EQ(modifier.code, ErrorCode::parse);
+  EXPECT_THAT(modifier.what, HasSubstr("\".satfinit\""));
+  EXPECT_THAT(modifier.hint, HasSubstr(".satfinite"));
+  const Error name = refused(kernel("mov.u32 %r1, %tid.q;"));
+  EXPECT_EQ(name.code, ErrorCode::parse);
+}
+
+TEST(Refusal, PointsAtTheInstruction) {
+  EXPECT_EQ(refused(kernel("mov.u32 %r1, 2;\n  frob.v2.u32 {%r1,%r2},[%rd1];")).what,
+            "PTX line 9, column 3: unknown opcode \"frob\" in \"frob.v2.u32\"\n"
+            "    9 |   frob.v2.u32 {%r1,%r2},[%rd1];\n"
+            "      |   ^");
+}
+
+TEST(Refusal, NamesWhatDoesNotGoTogether) {
+  struct Case {
+    const char* text;
+    const char* says;
+  };
+  for (const Case& c : {
+           Case{"add.f32.hi %f1, %f2, %f3;", "add does not take \".hi\""},
+           {"add.u32 %r1, %r2;", "takes 3 operands, 2 given"},
+           {"add.u32 %r1, %rd2, %r3;", "operand 2 (%rd2) has 64 bits, 32 wanted"},
+           {"add.u32 %rd1, %r2, %r3;", "operand 1 (%rd1) has 64 bits"},
+           {"mul.wide.s32 %r1, %r2, %r3;", "64 wanted"},
+           {"add.u32 %p1, %r2, %r3;", "has 1 bits"},
+           {"selp.b32 %r1, %r2, %r3, %r4;", "1 wanted"},
+           {"add.u32 5, %r2, %r3;", "must be a register"},
+           {"ld.global.v2.u32 %r1, [%rd1];", "vector of 2"},
+           {"ld.global.u32 %h1, [%rd1];", "at least 32"},
+           {"ld.global.u32 %r1, %rd1;", "address in []"},
+           {"setp.lt.s32 %p1, %r1, %r2, %p2;", "3 operands"},
+           {"setp.lt.and.s32 %p1, %r1, %r2;", "4 operands"},
+           {"@%r1 mov.u32 %r1, 0;", "not a predicate"},
+           {"bra nowhere;", "label \"nowhere\" is not defined"},
+           {"mov.u32 %r1, %r100;", "unknown name \"%r100\""},
+           {"mov.b64 %rd1, {%r1, %r2, %r3};", "96 bits"},
+           {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1,%f2,%f3,%f4},{%r1,%r2},{%r3},"
+            "{%f1,%f2,%f3,%f4};",
+            "operand 2 has 2 registers, 4 wanted"},
+           {".reg .b32 %r1x; .reg .b32 %r1x;", "declared twice"},
+           {"call k, (%rd1);", "call of an .entry"},
+           {"mov.u32 %r1, 1/0;", ""},
+           {"mov.f32 %f1, 0f3F80;", "not a number"},
+           {".shared .align 3 .b8 s[4];", "not a power of two"},
+       }) {
+    const Error e = refused(kernel(c.text));
+    EXPECT_EQ(e.code, ErrorCode::parse) << c.text;
+    EXPECT_THAT(e.what, HasSubstr(c.says)) << c.text;
+    EXPECT_THAT(e.what, HasSubstr("line 8")) << c.text;
+  }
+}
+
+TEST(Refusal, ChecksTheModuleAroundTheCode) {
+  EXPECT_EQ(refused("").code, ErrorCode::parse);
+  EXPECT_EQ(refused("int main() {}").code, ErrorCode::parse);
+  EXPECT_EQ(refused(".version 8.7\n.target sm_90\n.address_size 32\n").code,
+            ErrorCode::unsupported);
+  EXPECT_EQ(refused(".version 12.0\n").code, ErrorCode::unsupported);
+  EXPECT_EQ(refused(kHeader + ".global .texref t;").code, ErrorCode::unsupported);
+  const Error local = refused(kHeader + ".local .align 4 .b32 scratch[4];");
+  EXPECT_EQ(local.code, ErrorCode::parse);
+  EXPECT_THAT(local.what, HasSubstr("line 4"));
+  EXPECT_THAT(refused(kHeader + ".func f(.param .b32 a);\n.entry k() { call f, (); ret; }").what,
+              HasSubstr("gives 0 arguments, the function takes 1"));
+  EXPECT_EQ(refused(kHeader + ".func f() { wgmma.fence.sync.aligned; }").code,
+            ErrorCode::unsupported);
+}
+
+}  // namespace
+}  // namespace fiel::ptx::test

@@ -1,0 +1,22 @@
+// Wrong: one thread never leaves its loop.
+#include <fiel/kernel.h>
+
+__device__ float gelu(float v) { return 0.5f * v * (1.f + erff(v * 0.70710678f)); }
+
+__global__ void wait_for(volatile float* y) {
+  while (y[0] != 12345.f) {
+  }
+}
+
+FIEL_KERNEL int fiel_run(const fiel_tensor* inputs, int n_inputs, fiel_tensor* outputs,
+                         int n_outputs, cudaStream_t stream) {
+  if (n_inputs != 3 || n_outputs != 1 || inputs[0].dtype != FIEL_F32) return FIEL_UNSUPPORTED;
+  int64_t n = fiel_numel(&inputs[0]);
+  int64_t cols = inputs[0].shape[inputs[0].rank - 1];
+  const float* x = fiel_data(const float, inputs[0]);
+  const float* bias = fiel_data(const float, inputs[1]);
+  const float* residual = fiel_data(const float, inputs[2]);
+  float* y = fiel_data(float, outputs[0]);
+  wait_for<<<1, 1, 0, stream>>>(y);
+  return cudaGetLastError();
+}

@@ -1,0 +1,11 @@
+// What libcuda and NVML say about this machine.
+#pragma once
+
+#include "cli/doctor.h"
+
+namespace fiel::cli {
+
+DoctorItem examine_gpu();
+DoctorItem examine_nvml();
+
+}  // namespace fiel::cli

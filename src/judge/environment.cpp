@@ -1,0 +1,23 @@
+#include "judge/environment.h"
+
+#include <fmt/core.h>
+#include <sys/utsname.h>
+
+namespace fiel::judge {
+
+Environment describe_environment() {
+  Environment e;
+  e.fiel_version = FIEL_VERSION;
+  e.fiel_commit = FIEL_COMMIT;
+  e.device = "virtual";
+  __builtin_cpu_init();
+  e.isa = __builtin_cpu_supports("avx512f") != 0 ? "avx512"
+          : __builtin_cpu_supports("avx2") != 0  ? "avx2"
+                                                 : "baseline";
+  utsname host = {};
+  // The kernel's name and release, not the host's name: verdicts are passed around.
+  if (uname(&host) == 0) e.host = fmt::format("{} {} {}", host.sysname, host.release, host.machine);
+  return e;
+}
+
+}  // namespace fiel::judge

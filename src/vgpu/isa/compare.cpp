@@ -110,7 +110,7 @@ void load_halves(FloatLanes& to, const uint32_t* from, int shift, bool bf16, boo
   else
     load_f16(to, from, shift);
   if (ftz)
-    for (float& x : to.at) x = flush_f16(x);
+    for (float& x : to.at) x = bf16 ? flush(x) : flush_f16(x);
 }
 template <Base base>
 uint32_t compare_halves(Warp& warp, const Op& op, HalfKind kind, int shift) {

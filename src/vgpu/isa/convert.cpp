@@ -411,7 +411,7 @@ Handler frequent(const Plan& p) {
   if (p.from == Type::f32) {
     if (p.to == Type::s32 && p.register_bits == 32 && form >= 0) return kS32OfF32[form];
     if (p.to == Type::f32 && form >= 0) return kIntegralF32[form];
-    if (p.to == Type::f64)
+    if (p.to == Type::f64 && form < 0)
       return p.ftz ? unary_to<double, float, kDoubleOfFloat<true>>
                    : unary_to<double, float, kDoubleOfFloat<false>>;
     if (p.to == Type::f16 && nearest && !p.ftz) return f16_of_f32;

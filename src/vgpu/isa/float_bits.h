@@ -58,17 +58,14 @@ template <bool ftz, bool sat, typename T>
   return sat ? saturate(x) : x;
 }
 
-/// MXCSR rounding control (bits 14..13) of a directed mode; nearest is 0.
+/// MXCSR rounding control (bits 14..13) of a directed mode; 0 (nearest) for all else.
 inline uint32_t rounding_control(Rounding r) {
   switch (r) {
     case Rounding::rm:
-    case Rounding::rmi:
       return 1u << 13;
     case Rounding::rp:
-    case Rounding::rpi:
       return 2u << 13;
     case Rounding::rz:
-    case Rounding::rzi:
       return 3u << 13;
     default:
       return 0;

@@ -216,8 +216,6 @@ Selection select_half(const Instruction& in, const OperandWidths&) {
   const bool packed = t == Type::f16x2 || t == Type::bf16x2;
   const bool bf16 = t == Type::bf16 || t == Type::bf16x2;
   if (!packed && !bf16 && t != Type::f16) return {};
-  if (m.rounding != Rounding::none && m.rounding != Rounding::rn)
-    return refuse("half precision arithmetic rounds to nearest only");
   uint64_t imm = (packed ? kPacked : 0) | (m.sat ? kSat : 0) | (m.relu ? kRelu : 0);
   // ex2.ftz.bf16 names what bf16's ex2 always does; its results below the normal range are flushed.
   if (m.ftz) imm |= kFtz;

@@ -50,6 +50,9 @@ class Check {
   /// Empty when all is well.
   std::string run() {
     if (!choose_places()) return problem_;
+    if (std::string text = check_order(); !text.empty()) return text;
+    if (made_.op == Opcode::lop3 && made_.mods.bool_op != BoolOp::none && !made_.pair_destination)
+      return "lop3 with a boolean operator writes d|p";
     if (made_.op == Opcode::mov) return check_mov();
     size_t at = 0;
     for (const Place* place : places_) {
@@ -215,6 +218,19 @@ class Check {
         return true;
     }
     return true;
+  }
+
+  /// ld.relaxed without a scope means nothing, nor does a scope without an order.
+  std::string check_order() const {
+    const Modifiers& m = made_.mods;
+    const bool strong = m.sem >= Semantics::relaxed;
+    if (made_.op == Opcode::ld || made_.op == Opcode::st || made_.op == Opcode::mbarrier) {
+      if (strong && m.scope == Scope::none)
+        return "a memory order needs a scope (.cta, .gpu, .sys)";
+      if (!strong && m.scope != Scope::none) return "a scope needs a memory order (.relaxed, …)";
+    }
+    if (m.nc && m.space != Space::global) return ".nc goes with .global only";
+    return "";
   }
 
   uint32_t width_of(const Operand& operand) const {

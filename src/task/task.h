@@ -42,7 +42,7 @@ struct InputSpec {
 
 struct OutputSpec {
   std::string name;
-  DType dtype = DType::f32;
+  std::optional<DType> dtype;  ///< none: what the expression gives
 };
 
 struct ShapeSet {
@@ -75,6 +75,8 @@ struct Task {
   uint32_t expression_line = 1;
   std::vector<InputSpec> inputs;
   std::vector<OutputSpec> outputs;
+  /// Symbols computed from the others ("D" = "H*64") or fixed, in the order of the file.
+  std::vector<std::pair<std::string, std::string>> derived;
   std::vector<ShapeSet> shape_sets;
   Tolerance tolerance;
   std::string special_values = "propagate";  ///< rule for NaN/Inf: propagate | ignore

@@ -413,7 +413,10 @@ NumericsClass worse(NumericsClass a, NumericsClass b) {
   return std::max(a, b);
 }
 
-double ErrorModel::growth() const { return 2 + std::sqrt(std::max(1.0, reduction_length)); }
+double ErrorModel::growth() const {
+  const double n = std::max(1.0, reduction_length);
+  return 2 + (systematic ? n / 4 : std::sqrt(n));
+}
 
 Result<Comparison> compare(const Tensor& reference, const Tensor& actual, const ErrorModel& model,
                            const CompareOptions& options) {

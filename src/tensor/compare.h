@@ -53,7 +53,9 @@ struct ErrorModel {
   double factor = 1;                           ///< the task's max_ulp_factor
   std::optional<double> relative_rms;          ///< the task's own limit on rms error / rms output
   SpecialRule special = SpecialRule::propagate;
-  double growth() const;
+  /// Constants and ties: every addition rounds the same way, and errors add up straight.
+  bool systematic = false;
+  double growth() const;  ///< g: 2 + sqrt(reduction_length), 2 + reduction_length / 4 if systematic
 };
 
 struct Comparison {

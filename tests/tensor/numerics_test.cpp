@@ -116,6 +116,20 @@ TEST(ErrorModel, AcceptsSumsOfPositiveAndOffsetData) {
   }
 }
 
+TEST(ErrorModel, RepeatedValuesRoundTheSameWayEachTime) {
+  for (const char* text : {"constant(0.7)", "constant(-1.1)", "constant(0.3)"}) {
+    for (int64_t n : {64, 4096, 262144}) {
+      SumCase c = sum_case(text, 4, n);
+      std::vector<double> actual;
+      for (int64_t r = 0; r < 4; ++r) actual.push_back(sequential(c.x.data() + r * n, n));
+      ErrorModel model = c.model();
+      model.systematic = true;
+      Comparison k = check({4}, c.reference, actual, model, c.sensitivity);
+      EXPECT_TRUE(k.accepted()) << text << n << k.reason({4});
+    }
+  }
+}
+
 // ---- softmax ---------------------------------------------------------------------------------
 
 std::vector<double> softmax64(const std::vector<float>& x, int64_t n) {

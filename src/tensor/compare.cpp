@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/parallel.h"
 #include "base/text.h"
 #include "tensor/convert.h"
-#include "tensor/parallel.h"
 #include "tensor/small_float.h"
 
 namespace fiel {
@@ -108,21 +108,18 @@ FirstPass scan_reference(const Tensor& reference, const Pieces& pieces, uint32_t
   first.squares.assign(count, 0);
   std::vector<double> low(count, kInfinity), high(count, -kInfinity);
   std::vector<int64_t> finite(count, 0);
-  parallel_for(
-      pieces.count, 1,
-      [&](int64_t p, int64_t) {
-        std::vector<double> y(static_cast<size_t>(pieces.size(p)));
-        read(reference, pieces.begin(p), pieces.size(p), y.data());
-        const auto at = static_cast<size_t>(p);
-        for (double v : y) {
-          if (!std::isfinite(v)) continue;
-          first.squares[at] += v * v;
-          low[at] = std::min(low[at], v);
-          high[at] = std::max(high[at], v);
-          ++finite[at];
-        }
-      },
-      threads);
+  parallel_for(pieces.count, 1, threads, [&](int64_t p, int64_t) {
+    std::vector<double> y(static_cast<size_t>(pieces.size(p)));
+    read(reference, pieces.begin(p), pieces.size(p), y.data());
+    const auto at = static_cast<size_t>(p);
+    for (double v : y) {
+      if (!std::isfinite(v)) continue;
+      first.squares[at] += v * v;
+      low[at] = std::min(low[at], v);
+      high[at] = std::max(high[at], v);
+      ++finite[at];
+    }
+  });
   double sum = 0;
   int64_t all = 0;
   for (size_t p = 0; p < count; ++p) {
@@ -425,9 +422,8 @@ Result<Comparison> compare(const Tensor& reference, const Tensor& actual, const 
   const FirstPass first = scan_reference(reference, pieces, options.threads);
   const Comparer comparer(reference, actual, model, pieces, first);
   std::vector<Partial> parts(static_cast<size_t>(pieces.count));
-  parallel_for(
-      pieces.count, 1, [&](int64_t p, int64_t) { parts[static_cast<size_t>(p)] = comparer.run(p); },
-      options.threads);
+  parallel_for(pieces.count, 1, options.threads,
+               [&](int64_t p, int64_t) { parts[static_cast<size_t>(p)] = comparer.run(p); });
   Partial sum;
   for (const Partial& p : parts) merge(p, sum);
 

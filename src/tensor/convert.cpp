@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "tensor/parallel.h"
+#include "base/parallel.h"
 #include "tensor/small_float.h"
 
 namespace fiel {
@@ -155,14 +155,14 @@ void convert_integers(DType from, const void* source, DType to, void* out, int64
 
 void to_f64(DType from, const void* source, int64_t n, double* out) {
   if (n <= kGrain) return widen_range(from, source, n, out);
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kGrain, 0, [&](int64_t begin, int64_t end) {
     widen_range(from, at(source, from, begin), end - begin, out + begin);
   });
 }
 
 void from_f64(const double* values, int64_t n, DType to, void* out) {
   if (n <= kGrain) return narrow_range(values, n, to, out);
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kGrain, 0, [&](int64_t begin, int64_t end) {
     narrow_range(values + begin, end - begin, to, at(out, to, begin));
   });
 }
@@ -170,7 +170,7 @@ void from_f64(const double* values, int64_t n, DType to, void* out) {
 void convert(DType from, const void* source, DType to, void* out, int64_t n) {
   if (from == DType::f64) return from_f64(static_cast<const double*>(source), n, to, out);
   if (to == DType::f64) return to_f64(from, source, n, static_cast<double*>(out));
-  parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kGrain, 0, [&](int64_t begin, int64_t end) {
     if (from == to) {
       std::memcpy(at(out, to, begin), at(source, from, begin),
                   static_cast<size_t>((end - begin) * size_of(to)));

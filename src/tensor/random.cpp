@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "base/parallel.h"
 #include "base/text.h"
 #include "tensor/convert.h"
-#include "tensor/parallel.h"
 #include "tensor/random_math.h"
 
 namespace fiel {
@@ -299,18 +299,15 @@ Status check_possible(const Distribution& d, DType dtype, const Shape& shape) {
 void fill_probabilities(const Generator& g, Tensor& t, uint32_t threads) {
   const int64_t row = g.row(), rows = t.numel() / row;
   const double smallest = std::max(range_of(t.dtype()).subnormal, 1e-300);
-  parallel_for(
-      rows, std::max<int64_t>(1, kChunk / row),
-      [&](int64_t begin, int64_t end) {
-        std::vector<double> v(static_cast<size_t>(row));
-        for (int64_t r = begin; r < end; ++r) {
-          double sum = 0;
-          for (int64_t i = 0; i < row; ++i) sum += v[static_cast<size_t>(i)] = g.at(r * row + i);
-          for (double& x : v) x = std::max(x / sum, smallest);
-          from_f64(v.data(), row, t.dtype(), t.data() + r * row * size_of(t.dtype()));
-        }
-      },
-      threads);
+  parallel_for(rows, std::max<int64_t>(1, kChunk / row), threads, [&](int64_t begin, int64_t end) {
+    std::vector<double> v(static_cast<size_t>(row));
+    for (int64_t r = begin; r < end; ++r) {
+      double sum = 0;
+      for (int64_t i = 0; i < row; ++i) sum += v[static_cast<size_t>(i)] = g.at(r * row + i);
+      for (double& x : v) x = std::max(x / sum, smallest);
+      from_f64(v.data(), row, t.dtype(), t.data() + r * row * size_of(t.dtype()));
+    }
+  });
 }
 
 }  // namespace
@@ -406,14 +403,11 @@ Result<Tensor> generate(const Distribution& d, DType dtype, Shape shape, const S
     fill_probabilities(g, t, threads);
     return t;
   }
-  parallel_for(
-      t.numel(), kChunk,
-      [&](int64_t begin, int64_t end) {
-        std::vector<double> v(static_cast<size_t>(end - begin));
-        for (int64_t i = begin; i < end; ++i) v[static_cast<size_t>(i - begin)] = g.at(i);
-        from_f64(v.data(), end - begin, dtype, t.data() + begin * size_of(dtype));
-      },
-      threads);
+  parallel_for(t.numel(), kChunk, threads, [&](int64_t begin, int64_t end) {
+    std::vector<double> v(static_cast<size_t>(end - begin));
+    for (int64_t i = begin; i < end; ++i) v[static_cast<size_t>(i - begin)] = g.at(i);
+    from_f64(v.data(), end - begin, dtype, t.data() + begin * size_of(dtype));
+  });
   return t;
 }
 

@@ -5,8 +5,6 @@
 #include <limits>
 #include <numeric>
 
-#include "tensor/parallel.h"
-
 namespace fiel {
 namespace {
 
@@ -87,20 +85,6 @@ TEST(Tensor, NamesShapesAsPythonDoes) {
   EXPECT_EQ(to_string(Shape{3}), "(3,)");
   EXPECT_EQ(to_string(Shape{}), "()");
   EXPECT_EQ(unravel(7, Shape{2, 3, 2}), (Shape{1, 0, 1}));
-}
-
-TEST(ParallelFor, CoversEveryIndexOnceInRangesOfTheGrain) {
-  for (uint32_t threads : {1u, 2u, 7u}) {
-    std::vector<int> seen(1001, 0);
-    parallel_for(
-        1001, 10,
-        [&](int64_t begin, int64_t end) {
-          EXPECT_EQ(begin % 10, 0);
-          for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
-        },
-        threads);
-    for (int s : seen) EXPECT_EQ(s, 1);
-  }
 }
 
 }  // namespace

@@ -475,9 +475,15 @@ Result<Task> parse_task(std::string_view text, std::string_view file_name) {
   task.digest = sha256_hex(text);
   for (const ShapeSet& set : task.shape_sets) {
     Result<Instance> at = task.instantiate(set);
-    if (!at)
-      return fail(std::move(at).error().with_context("task \"" + task.name + "\", shape set \"" +
-                                                     set.name + "\""));
+    if (at) continue;
+    Error error = std::move(at).error();
+    // The graph's messages point into the expression already; the others have no place yet.
+    if (error.what.find('\n') == std::string::npos) {
+      const TomlValue& where = *document.find("shapes")->find(set.name);
+      error.what = caret(text, file_name, where.line, where.column, error.what);
+    }
+    return fail(std::move(error).with_context("task \"" + task.name + "\", shape set \"" +
+                                              set.name + "\""));
   }
   return task;
 }

@@ -1,0 +1,76 @@
+// Every file under tasks/: it loads, and its reference is finite, varies and depends on the inputs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "task/task.h"
+#include "tensor/random.h"
+
+namespace fiel::task {
+namespace {
+
+std::vector<std::string> task_files() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(FIEL_SOURCE_DIR "/tasks"))
+    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<Tensor> draw_inputs(const Instance& at, uint64_t seed) {
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < at.inputs.size(); ++i) {
+    Result<Distribution> d = parse_distribution(at.input_specs[i].distribution);
+    EXPECT_TRUE(d) << at.input_specs[i].name;
+    Result<Tensor> t = generate(*d, at.inputs[i].dtype, at.inputs[i].shape, {seed, i});
+    EXPECT_TRUE(t) << (t ? "" : to_string(t.error()));
+    inputs.push_back(*t);
+  }
+  return inputs;
+}
+
+class TaskFile : public testing::TestWithParam<std::string> {};
+
+TEST_P(TaskFile, LoadsAndItsReferenceIsFiniteAndVaries) {
+  Result<Task> task = load_task(FIEL_SOURCE_DIR "/tasks/" + GetParam() + ".toml");
+  ASSERT_TRUE(task) << to_string(task.error());
+  EXPECT_EQ(task->name, GetParam());
+  EXPECT_FALSE(task->description.empty());
+  bool benchmark = false, irregular = false;
+  for (const ShapeSet& set : task->shape_sets) {
+    Result<Instance> at = task->instantiate(set);
+    ASSERT_TRUE(at) << to_string(at.error());
+    benchmark |= set.benchmark;
+    if (set.benchmark) continue;
+    irregular |= set.name == "irregular";
+    std::vector<Tensor> inputs = draw_inputs(*at, 1);
+    Result<std::vector<Tensor>> y = at->reference(inputs);
+    ASSERT_TRUE(y) << to_string(y.error());
+    std::vector<Tensor> other = *at->reference(draw_inputs(*at, 2));
+    ASSERT_EQ(y->size(), at->outputs.size());
+    for (size_t o = 0; o < y->size(); ++o) {
+      EXPECT_EQ((*y)[o].shape(), at->outputs[o].shape);
+      std::vector<double> v = (*y)[o].to_f64(), w = other[o].to_f64();
+      EXPECT_TRUE(std::all_of(v.begin(), v.end(), [](double x) { return std::isfinite(x); }));
+      EXPECT_NE(v, w) << "does not depend on the inputs";
+      auto [low, high] = std::minmax_element(v.begin(), v.end());
+      EXPECT_TRUE(v.size() == 1 || *low < *high) << "constant output at " << set.name;
+    }
+  }
+  EXPECT_TRUE(benchmark && irregular) << "needs a benchmark and an irregular shape set";
+  EXPECT_GE(task->shape_sets.size(), 3u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TaskFile, testing::ValuesIn(task_files()),
+                         [](const auto& info) { return info.param; });
+
+TEST(TaskFiles, HoldTheFourOfTheArticle) {
+  std::vector<std::string> names = task_files();
+  for (const char* name : {"softmax", "layernorm", "gelu_bias_residual", "matmul_bias_relu"})
+    EXPECT_TRUE(std::count(names.begin(), names.end(), name)) << name;
+}
+
+}  // namespace
+}  // namespace fiel::task

@@ -64,7 +64,7 @@ TEST_P(TaskFile, LoadsAndItsReferenceIsFiniteAndVaries) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TaskFile, testing::ValuesIn(task_files()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& test) { return test.param; });
 
 TEST(TaskFiles, HoldTheFourOfTheArticle) {
   std::vector<std::string> names = task_files();

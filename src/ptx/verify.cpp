@@ -134,16 +134,30 @@ class Check {
       case Kind::reg:
         return check_register(place, operand, number);
       case Kind::immediate:
+        return check_constant(place, operand, number);
       case Kind::special:
-        return true;
+        return made_.op == Opcode::cvt ||
+               problem(fmt::format("operand {}: a special register is read by mov", number));
       case Kind::symbol:
-        if (made_.op == Opcode::cvta || made_.op == Opcode::isspacep || made_.op == Opcode::st ||
-            bits_wanted(place, made_.mods) >= 32)
-          return true;
-        return problem(fmt::format("operand {}: an address does not fit", number));
+        return made_.op == Opcode::cvta ||
+               problem(fmt::format("operand {}: an address is taken by mov or cvta", number));
       default:
         return problem(fmt::format("operand {} must be a register or a constant", number));
     }
+  }
+
+  /// A pattern taken for an integer, or an integer for a pattern, would be a silent wrong value.
+  bool check_constant(const Place& place, const Operand& operand, size_t number) {
+    if (place.width > Width::type3) return true;
+    return constant_fits(made_.mods.types[static_cast<size_t>(place.width)], operand) ||
+           problem(fmt::format("operand {}: the constant is not of type {}", number,
+                               name_of(made_.mods.types[static_cast<size_t>(place.width)])));
+  }
+  static bool constant_fits(Type type, const Operand& operand) {
+    if (type == Type::f32 || type == Type::f64) return operand.is_float;
+    if (type == Type::b32) return !operand.is_float || !operand.is_double;
+    if (type == Type::b64 || (fiel::ptx::is_float(type))) return true;
+    return !operand.is_float;
   }
 
   bool check_vector(const Place& place, const Operand& operand, size_t number) {
@@ -166,7 +180,11 @@ class Check {
   }
 
   bool check_destination(const Place& place, const Operand& operand, size_t number) {
-    if (operand.kind == Kind::sink) return true;
+    if (operand.kind == Kind::sink) {
+      const bool may = place.pair || place.role == Role::vector_destination ||
+                       made_.op == Opcode::atom || made_.op == Opcode::mbarrier;
+      return may || problem(fmt::format("operand {}: this result cannot be thrown away", number));
+    }
     if (operand.kind != Kind::reg || operand.negated)
       return problem(fmt::format("operand {} is written, so it must be a register", number));
     return check_register(place, operand, number);
@@ -253,6 +271,21 @@ class Check {
     return known == 0 ? 0 : std::max(sum, known * n);  // `_` and constants are as wide as the rest
   }
 
+  static bool special_fits(SpecialReg special, uint32_t bits) {
+    switch (special) {
+      case SpecialReg::gridid:
+        return bits >= 32;
+      case SpecialReg::clock64:
+      case SpecialReg::globaltimer:
+      case SpecialReg::current_graph_exec:
+        return bits == 64;
+      case SpecialReg::is_explicit_cluster:
+        return bits == 1;
+      default:
+        return bits == 16 || bits == 32;
+    }
+  }
+
   std::string check_mov() {
     const uint32_t want = bits_of(made_.mods.types[0]);
     const Operand& to = made_.operands[0];
@@ -263,6 +296,11 @@ class Check {
         to.elements.size() != from.elements.size())
       return "both vectors must have as many elements";
     if (from.kind == Kind::sink || from.kind == Kind::memory) return "operand 2 must be a value";
+    if (from.kind == Kind::immediate && !constant_fits(made_.mods.types[0], from))
+      return "operand 2: the constant is not of this type";
+    if (from.kind == Kind::special && !special_fits(from.special, want))
+      return fmt::format("{} does not fit {} bits", name_of(from.special), want);
+    if (from.kind == Kind::symbol && want < 32) return "operand 2: an address does not fit";
     if (from.negated && want != 1) return "'!' goes with predicates only";
     const bool elementwise = to.kind == Kind::vector && from.kind == Kind::vector;
     for (const Operand* operand : {&to, &from}) {

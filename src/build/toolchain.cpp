@@ -36,8 +36,8 @@ void add_wheels(std::vector<Place>& places, const fs::path& folder) {
       candidates.push_back(entry.path() / "site-packages");
   for (const fs::path& base : candidates)
     for (const char* release : {"cu13", "cuda_nvcc"})
-      places.push_back({base / "nvidia" / release / "bin" / "nvcc",
-                        "PyPI wheels in " + folder.string()});
+      places.push_back(
+          {base / "nvidia" / release / "bin" / "nvcc", "PyPI wheels in " + folder.string()});
 }
 
 std::vector<Place> places_to_look() {
@@ -82,7 +82,8 @@ Result<Toolchain> inspect(const Place& place) {
   q.timeout_ms = 20'000;
   FIEL_TRY(ProcessResult r, run_process(q));
   if (!r.ok() || !parse_version(r.out, t))
-    return fail(ErrorCode::environment, t.nvcc.string() + " --version does not answer as nvcc does");
+    return fail(ErrorCode::environment,
+                t.nvcc.string() + " --version does not answer as nvcc does");
   return t;
 }
 

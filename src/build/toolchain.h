@@ -3,7 +3,8 @@
 //   FIEL_TRY(Toolchain cuda, find_toolchain());   // the error says where it looked and what helps
 //
 // Looked for in this order: $FIEL_NVCC, $CUDA_HOME, $CUDA_PATH, PATH, /usr/local/cuda,
-// /usr/local/cuda-*, $FIEL_CUDA_WHEELS, cache_dir()/cuda. FIEL_HIDE_CUDA=1 skips all but the wheels.
+// /usr/local/cuda-*, $FIEL_CUDA_WHEELS, cache_dir()/cuda. FIEL_HIDE_CUDA=1 skips all but the
+// wheels.
 #pragma once
 
 #include <filesystem>

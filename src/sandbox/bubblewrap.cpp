@@ -58,8 +58,8 @@ std::optional<std::string> try_form(const BubblewrapForm& form) {
   if (form.drop_root)
     words = {"/usr/bin/setpriv", fmt::format("--reuid={}", kNobody),
              fmt::format("--regid={}", kNobody), "--clear-groups"};
-  auto bwrap = bubblewrap_arguments(form, {"/usr", "/lib", "/lib64", "/bin"}, {}, {}, {},
-                                    1u << 20, -1);
+  auto bwrap =
+      bubblewrap_arguments(form, {"/usr", "/lib", "/lib64", "/bin"}, {}, {}, {}, 1u << 20, -1);
   words.insert(words.end(), bwrap.begin(), bwrap.end());
   words.push_back("/usr/bin/true");
   ProcessRequest q;
@@ -110,11 +110,13 @@ const BubblewrapTrial& bubblewrap_trial(bool drop_root) {
   return trials[drop_root];
 }
 
-std::vector<std::string> bubblewrap_arguments(
-    const BubblewrapForm& form, const std::vector<fs::path>& system,
-    const std::vector<fs::path>& read_only, const fs::path& writable,
-    const std::vector<std::pair<int, std::string>>& data, uint64_t tmp_bytes, int seccomp_fd) {
-  std::vector<std::string> a = {form.program,  "--unshare-all", "--die-with-parent",
+std::vector<std::string> bubblewrap_arguments(const BubblewrapForm& form,
+                                              const std::vector<fs::path>& system,
+                                              const std::vector<fs::path>& read_only,
+                                              const fs::path& writable,
+                                              const std::vector<std::pair<int, std::string>>& data,
+                                              uint64_t tmp_bytes, int seccomp_fd) {
+  std::vector<std::string> a = {form.program,    "--unshare-all", "--die-with-parent",
                                 "--new-session", "--cap-drop",    "ALL"};
   auto add = [&](std::initializer_list<std::string> words) {
     a.insert(a.end(), words.begin(), words.end());
@@ -127,8 +129,7 @@ std::vector<std::string> bubblewrap_arguments(
       add({"--ro-bind", p.string(), p.string()});
   }
   // Where the loader and the compiler drivers look; nothing about users or hosts.
-  for (const char* p : {"/etc/ld.so.cache", "/etc/alternatives"})
-    add({"--ro-bind-try", p, p});
+  for (const char* p : {"/etc/ld.so.cache", "/etc/alternatives"}) add({"--ro-bind-try", p, p});
   add({"--size", std::to_string(tmp_bytes), "--tmpfs", "/tmp", "--dev", "/dev"});
   // A fresh /dev/shm is a tmpfs without a bound: take it away.
   add({"--size", std::to_string(tmp_bytes), "--tmpfs", "/dev/shm"});

@@ -25,10 +25,12 @@ struct BubblewrapTrial {
 const BubblewrapTrial& bubblewrap_trial(bool drop_root);
 
 /// Everything before the program's own words. Descriptors in `data` are (fd, path inside).
-std::vector<std::string> bubblewrap_arguments(
-    const BubblewrapForm& form, const std::vector<std::filesystem::path>& system,
-    const std::vector<std::filesystem::path>& read_only, const std::filesystem::path& writable,
-    const std::vector<std::pair<int, std::string>>& data, uint64_t tmp_bytes, int seccomp_fd);
+std::vector<std::string> bubblewrap_arguments(const BubblewrapForm& form,
+                                              const std::vector<std::filesystem::path>& system,
+                                              const std::vector<std::filesystem::path>& read_only,
+                                              const std::filesystem::path& writable,
+                                              const std::vector<std::pair<int, std::string>>& data,
+                                              uint64_t tmp_bytes, int seccomp_fd);
 
 /// The user that root's candidates become: nobody's number, on every distribution.
 inline constexpr unsigned kNobody = 65534;

@@ -50,15 +50,62 @@ constexpr const char* kDenied[] = {
     // network
     "socket", "connect", "bind", "listen", "accept", "accept4"};
 
-constexpr const char* kAllowedForComputation[] = {
-    "read", "write", "readv", "writev", "pread64", "pwrite64", "recvmsg", "sendmsg", "recvfrom",
-    "sendto", "poll", "ppoll", "close", "fstat", "newfstatat", "lseek", "mmap", "munmap",
-    "mprotect", "mremap", "madvise", "brk", "memfd_create", "ftruncate", "fcntl", "futex",
-    "futex_waitv", "clone3", "clone", "set_robust_list", "rseq", "set_tid_address", "exit",
-    "exit_group", "gettid", "getpid", "tgkill", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn",
-    "sigaltstack", "sched_yield", "sched_getaffinity", "getcpu", "nanosleep", "clock_nanosleep",
-    "clock_gettime", "gettimeofday", "getrandom", "sysinfo", "restart_syscall", "membarrier",
-    "arch_prctl", "prlimit64", "getrlimit", "sched_setaffinity"};
+constexpr const char* kAllowedForComputation[] = {"read",
+                                                  "write",
+                                                  "readv",
+                                                  "writev",
+                                                  "pread64",
+                                                  "pwrite64",
+                                                  "recvmsg",
+                                                  "sendmsg",
+                                                  "recvfrom",
+                                                  "sendto",
+                                                  "poll",
+                                                  "ppoll",
+                                                  "close",
+                                                  "fstat",
+                                                  "newfstatat",
+                                                  "lseek",
+                                                  "mmap",
+                                                  "munmap",
+                                                  "mprotect",
+                                                  "mremap",
+                                                  "madvise",
+                                                  "brk",
+                                                  "memfd_create",
+                                                  "ftruncate",
+                                                  "fcntl",
+                                                  "futex",
+                                                  "futex_waitv",
+                                                  "clone3",
+                                                  "clone",
+                                                  "set_robust_list",
+                                                  "rseq",
+                                                  "set_tid_address",
+                                                  "exit",
+                                                  "exit_group",
+                                                  "gettid",
+                                                  "getpid",
+                                                  "tgkill",
+                                                  "rt_sigaction",
+                                                  "rt_sigprocmask",
+                                                  "rt_sigreturn",
+                                                  "sigaltstack",
+                                                  "sched_yield",
+                                                  "sched_getaffinity",
+                                                  "getcpu",
+                                                  "nanosleep",
+                                                  "clock_nanosleep",
+                                                  "clock_gettime",
+                                                  "gettimeofday",
+                                                  "getrandom",
+                                                  "sysinfo",
+                                                  "restart_syscall",
+                                                  "membarrier",
+                                                  "arch_prctl",
+                                                  "prlimit64",
+                                                  "getrlimit",
+                                                  "sched_setaffinity"};
 
 Result<BpfProgram> export_program(Filter& f) {
   int fd = ::memfd_create("fiel-filter", MFD_CLOEXEC);
@@ -97,8 +144,8 @@ Result<BpfProgram> candidate_filter(pid_t only_signal_to) {
                      SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffff, kPushInput));
   if (only_signal_to > 0) {
     auto self = static_cast<scmp_datum_t>(only_signal_to);
-    for (int call : {SCMP_SYS(kill), SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo),
-                     SCMP_SYS(rt_tgsigqueueinfo)})
+    for (int call :
+         {SCMP_SYS(kill), SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo)})
       ::seccomp_rule_add(f.context, SCMP_ACT_ERRNO(EPERM), call, 1, SCMP_A0(SCMP_CMP_NE, self));
     // It stays in its process group, which is what we kill.
     for (const char* name : {"tkill", "setsid", "setpgid"}) add(f, SCMP_ACT_ERRNO(EPERM), name);

@@ -68,9 +68,8 @@ void set_limit(int resource, uint64_t value) {
   rlimit cpu_limit{cpu, cpu + 5};  // SIGXCPU first, so that the reason can be told
   ::setrlimit(RLIMIT_CPU, &cpu_limit);
   set_limit(RLIMIT_AS, p.limits.memory_bytes * 2 + kAddressSlack);
-  if (p.drop_root &&
-      (::setgroups(0, nullptr) != 0 || ::setresgid(kNobody, kNobody, kNobody) != 0 ||
-       ::setresuid(kNobody, kNobody, kNobody) != 0))
+  if (p.drop_root && (::setgroups(0, nullptr) != 0 || ::setresgid(kNobody, kNobody, kNobody) != 0 ||
+                      ::setresuid(kNobody, kNobody, kNobody) != 0))
     give_up();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // it died before we asked to die with it
@@ -213,8 +212,8 @@ class ChildProcess final : public Child {
 
 Result<Fd> memory_file(const BpfProgram& program) {
   Fd fd(::memfd_create("fiel-filter", 0));
-  if (!fd || ::write(fd.get(), program.data(), program.size()) !=
-                 static_cast<ssize_t>(program.size()))
+  if (!fd ||
+      ::write(fd.get(), program.data(), program.size()) != static_cast<ssize_t>(program.size()))
     return fail(ErrorCode::io, "no memory file for the system-call filter");
   ::lseek(fd.get(), 0, SEEK_SET);
   return fd;
@@ -223,7 +222,8 @@ Result<Fd> memory_file(const BpfProgram& program) {
 /// Moves a descriptor above the ones the child will see and remembers it.
 Result<int> keep(Plan& plan, Fd fd, const std::string& what) {
   Fd high(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kFirstPrivateFd));
-  if (!high) return fail(ErrorCode::io, fmt::format("cannot open {}: {}", what, std::strerror(errno)));
+  if (!high)
+    return fail(ErrorCode::io, fmt::format("cannot open {}: {}", what, std::strerror(errno)));
   plan.owned.push_back(std::move(high));
   return plan.owned.back().get();
 }
@@ -250,8 +250,8 @@ Status plan_namespaces(const SpawnRequest& q, const BubblewrapForm& form, Plan& 
   }
   // The private /tmp lives in memory: it may not be a way around the memory limit.
   uint64_t tmp = std::min(plan.limits.memory_bytes / 4, plan.limits.file_bytes * 4);
-  plan.words = bubblewrap_arguments(form, system_folders(q), q.read_only, q.writable, data, tmp,
-                                    filter_fd);
+  plan.words =
+      bubblewrap_arguments(form, system_folders(q), q.read_only, q.writable, data, tmp, filter_fd);
   plan.words.insert(plan.words.end(), q.arguments.begin(), q.arguments.end());
   plan.drop_root = form.drop_root;
   return {};
@@ -351,9 +351,12 @@ IsolationReport describe(const BubblewrapTrial& trial, bool namespaces, bool dro
 
 const char* name_of(Level level) {
   switch (level) {
-    case Level::none: return "none";
-    case Level::limits: return "limits";
-    case Level::namespaces: return "namespaces";
+    case Level::none:
+      return "none";
+    case Level::limits:
+      return "limits";
+    case Level::namespaces:
+      return "namespaces";
   }
   return "none";
 }
@@ -362,9 +365,9 @@ Result<std::unique_ptr<Child>> spawn(const SpawnRequest& request, const Isolatio
   const BubblewrapTrial& trial = bubblewrap_trial(request.drop_root);
   bool namespaces = policy.wanted >= Level::namespaces && trial.form.has_value();
   if (policy.required >= Level::namespaces && !namespaces)
-    return fail(ErrorCode::environment, "isolation by namespaces is required and not to be had",
-                trial.problems.empty() ? "do not ask for less than is required"
-                                       : trial.problems.front());
+    return fail(
+        ErrorCode::environment, "isolation by namespaces is required and not to be had",
+        trial.problems.empty() ? "do not ask for less than is required" : trial.problems.front());
   Plan plan;
   plan.limits = policy.limits;
   if (namespaces) {

@@ -48,8 +48,8 @@ class Child {
   virtual pid_t pid() const = 0;
   /// Readable when the program has ended.
   virtual int exit_descriptor() const = 0;
-  /// Reads what there is of its output and looks at its memory; waits up to timeout_ms for something
-  /// to happen on its pipes or on `also` (-1: nothing). True when `also` is readable.
+  /// Reads what there is of its output and looks at its memory; waits up to timeout_ms for
+  /// something to happen on its pipes or on `also` (-1: nothing). True when `also` is readable.
   virtual bool pump(int64_t timeout_ms, int also = -1) = 0;
   virtual bool running() = 0;
   virtual void kill() = 0;
@@ -58,9 +58,9 @@ class Child {
 
   int exit_code = 0, signal = 0;
   bool killed_by_us = false;
-  std::string limit;         ///< which limit it hit: "memory limit of 4.00 GiB", or empty
-  std::string output;        ///< stdout and stderr as they came, up to Limits::output_bytes
-  uint64_t output_bytes = 0; ///< all of it
+  std::string limit;          ///< which limit it hit: "memory limit of 4.00 GiB", or empty
+  std::string output;         ///< stdout and stderr as they came, up to Limits::output_bytes
+  uint64_t output_bytes = 0;  ///< all of it
   uint64_t peak_resident_bytes = 0;
 };
 

@@ -33,12 +33,18 @@ bool same_shape(const Graph& a, const Graph& b) {
 
 NodeKind kind_of(const Work& w) {
   switch (w.kind) {
-    case Work::Kind::launch: return NodeKind::kernel;
-    case Work::Kind::copy: return NodeKind::copy;
-    case Work::Kind::fill: return NodeKind::fill;
-    case Work::Kind::host: return NodeKind::host;
-    case Work::Kind::graph: return NodeKind::child;
-    default: return NodeKind::empty;
+    case Work::Kind::launch:
+      return NodeKind::kernel;
+    case Work::Kind::copy:
+      return NodeKind::copy;
+    case Work::Kind::fill:
+      return NodeKind::fill;
+    case Work::Kind::host:
+      return NodeKind::host;
+    case Work::Kind::graph:
+      return NodeKind::child;
+    default:
+      return NodeKind::empty;
   }
 }
 
@@ -140,7 +146,8 @@ int32_t RuntimeServer::on_graph(Rt op, WireReader& in, WireWriter& out) {
       w.graph = std::make_shared<Graph>(*it->second);
       return submit(stream, std::move(w));
     }
-    default: return -1;
+    default:
+      return -1;
   }
 }
 
@@ -149,7 +156,8 @@ int32_t RuntimeServer::read_node(WireReader& in, Graph::Node& node) {
   Work& w = node.work;
   w = {};
   switch (node.kind) {
-    case NodeKind::kernel: return read_launch(in, w);
+    case NodeKind::kernel:
+      return read_launch(in, w);
     case NodeKind::copy:
       w.kind = Work::Kind::copy;
       w.copy = in.get<CopyRequest>();
@@ -178,7 +186,8 @@ int32_t RuntimeServer::read_node(WireReader& in, Graph::Node& node) {
       w.graph = std::make_shared<Graph>(*it->second);
       return kCudaSuccess;
     }
-    case NodeKind::empty: return kCudaSuccess;
+    case NodeKind::empty:
+      return kCudaSuccess;
   }
   return kCudaErrorNotSupported;
 }
@@ -226,8 +235,9 @@ int32_t RuntimeServer::on_graph_nodes(WireReader& in, WireWriter& out) {
   if (it == graphs_.end()) return kCudaErrorInvalidValue;
   out.put(static_cast<uint32_t>(it->second->nodes.size()));
   for (const Graph::Node& n : it->second->nodes)
-    out.put(n.id).put(static_cast<uint32_t>(n.kind)).put(static_cast<uint32_t>(
-        n.dependencies.size()));
+    out.put(n.id)
+        .put(static_cast<uint32_t>(n.kind))
+        .put(static_cast<uint32_t>(n.dependencies.size()));
   return kCudaSuccess;
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "worker/fatbin.h"
+#include "build/fatbin.h"
 #include "worker/runtime_server.h"
 
 namespace fiel::worker {
@@ -23,10 +23,14 @@ int32_t sticky_error_of(const vgpu::LaunchReport& r) {
     if (f.grade != vgpu::Grade::error) continue;
     switch (f.kind) {
       case vgpu::FindingKind::out_of_bounds:
-      case vgpu::FindingKind::use_after_free: return kCudaErrorIllegalAddress;
-      case vgpu::FindingKind::misaligned: return kCudaErrorMisalignedAddress;
-      case vgpu::FindingKind::assertion: return kCudaErrorAssert;
-      default: break;
+      case vgpu::FindingKind::use_after_free:
+        return kCudaErrorIllegalAddress;
+      case vgpu::FindingKind::misaligned:
+        return kCudaErrorMisalignedAddress;
+      case vgpu::FindingKind::assertion:
+        return kCudaErrorAssert;
+      default:
+        break;
     }
   }
   return kCudaErrorLaunchFailure;
@@ -34,11 +38,16 @@ int32_t sticky_error_of(const vgpu::LaunchReport& r) {
 
 int32_t refusal_error(vgpu::Refusal r) {
   switch (r) {
-    case vgpu::Refusal::invalid_configuration: return kCudaErrorInvalidConfiguration;
-    case vgpu::Refusal::too_many_resources: return kCudaErrorLaunchOutOfResources;
-    case vgpu::Refusal::cooperative_too_large: return kCudaErrorCooperativeLaunchTooLarge;
-    case vgpu::Refusal::missing_symbol: return kCudaErrorInvalidDeviceFunction;
-    default: return kCudaErrorInvalidValue;
+    case vgpu::Refusal::invalid_configuration:
+      return kCudaErrorInvalidConfiguration;
+    case vgpu::Refusal::too_many_resources:
+      return kCudaErrorLaunchOutOfResources;
+    case vgpu::Refusal::cooperative_too_large:
+      return kCudaErrorCooperativeLaunchTooLarge;
+    case vgpu::Refusal::missing_symbol:
+      return kCudaErrorInvalidDeviceFunction;
+    default:
+      return kCudaErrorInvalidValue;
   }
 }
 
@@ -50,8 +59,8 @@ int32_t RuntimeServer::on_register_module(WireReader& in, WireWriter& out) {
   if (modules_.size() >= kMaxModules) return kCudaErrorMemoryAllocation;
   Module module;
   auto load = [&]() -> Status {
-    FIEL_TRY(auto entries, read_fatbin(blob));
-    FIEL_TRY(FatbinPtx ptx, select_ptx(std::move(entries), kArch));
+    FIEL_TRY(auto entries, build::read_fatbin(blob));
+    FIEL_TRY(build::FatbinPtx ptx, build::select_ptx(std::move(entries), kArch));
     FIEL_TRY(module.device_module,
              device_.load_module(ptx.text, fmt::format("module {}", modules_.size())));
     return {};
@@ -181,8 +190,9 @@ int32_t RuntimeServer::on_launch(WireReader& in) {
   int32_t error = read_launch(in, work);
   if (error != kCudaSuccess) {
     if (error > 0 && work.launch.kernel < kernels_.size() && outcome_.message.empty())
-      outcome_.message = fmt::format("launch of {} was refused: {}",
-                                     kernels_[work.launch.kernel].info.name, cuda_error_name(error));
+      outcome_.message =
+          fmt::format("launch of {} was refused: {}", kernels_[work.launch.kernel].info.name,
+                      cuda_error_name(error));
     return error;
   }
   uint64_t stream = work.launch.stream;
@@ -229,8 +239,7 @@ void RuntimeServer::run_launch(const Work& work) {
   record(l, kernel, std::move(report));
 }
 
-void RuntimeServer::record(const LaunchHeader& l, const Kernel& kernel,
-                           vgpu::LaunchReport report) {
+void RuntimeServer::record(const LaunchHeader& l, const Kernel& kernel, vgpu::LaunchReport report) {
   if (outcome_.launches.size() >= kMaxLaunchRecords &&
       report.status == vgpu::LaunchStatus::completed) {
     ++outcome_.launches_dropped;

@@ -39,8 +39,8 @@ int32_t RuntimeServer::on_hello(WireWriter& out) {
   if (!window_fd_ || ::ftruncate(window_fd_.get(), kRuntimeWindowBytes) != 0 ||
       ::fcntl(window_fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return kCudaErrorMemoryAllocation;
-  void* p = ::mmap(nullptr, kRuntimeWindowBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                   window_fd_.get(), 0);
+  void* p =
+      ::mmap(nullptr, kRuntimeWindowBytes, PROT_READ | PROT_WRITE, MAP_SHARED, window_fd_.get(), 0);
   if (p == MAP_FAILED) return kCudaErrorMemoryAllocation;
   window_ = static_cast<std::byte*>(p);
   reply_fd_ = window_fd_.get();
@@ -97,9 +97,9 @@ HostRegion* RuntimeServer::new_region(uint64_t bytes, PointerKind kind, int32_t&
     return nullptr;
   auto region = HostRegion::create(bytes);
   if (!region) return nullptr;
-  auto address = device_.map_host((*region)->memory(), bytes,
-                                  kind == PointerKind::managed ? "cudaMallocManaged"
-                                                               : "cudaMallocHost");
+  auto address =
+      device_.map_host((*region)->memory(), bytes,
+                       kind == PointerKind::managed ? "cudaMallocManaged" : "cudaMallocHost");
   if (!address) return nullptr;
   (*region)->device_address = *address;
   (*region)->kind = static_cast<uint32_t>(kind);
@@ -209,8 +209,8 @@ int32_t RuntimeServer::on_copy(Rt op, WireReader& in) {
   if (op == Rt::download) {
     int32_t error = run_until(timeline_.tail(c.stream));
     for (uint64_t row = 0; row < c.height && error == kCudaSuccess; ++row)
-      error = to_cuda(
-          device_.read(c.from + row * c.from_pitch, {window_ + row * c.width, c.width}));
+      error =
+          to_cuda(device_.read(c.from + row * c.from_pitch, {window_ + row * c.width, c.width}));
     return error;
   }
   if (c.wait) {
@@ -274,8 +274,7 @@ int32_t RuntimeServer::on_fill(WireReader& in) {
 
 int32_t RuntimeServer::run_fill(const FillRequest& f) {
   for (uint64_t row = 0; row < f.height; ++row) {
-    auto status =
-        device_.fill(f.to + row * f.pitch, static_cast<uint8_t>(f.value & 0xff), f.width);
+    auto status = device_.fill(f.to + row * f.pitch, static_cast<uint8_t>(f.value & 0xff), f.width);
     if (!status) return to_cuda(status);
   }
   return kCudaSuccess;

@@ -14,7 +14,7 @@ namespace fiel::worker {
 inline constexpr int kCandidateChannelFd = 3;  ///< where the runner finds its socket
 inline constexpr uint32_t kMaxRuntimeMessage = 64u << 20;
 inline constexpr uint64_t kRuntimeWindowBytes = 8ull << 20;  ///< shared memory for bulk data
-inline constexpr uint32_t kMaxParameterBytes = 32764;        ///< of a launch, as CUDA 12.1 and later
+inline constexpr uint32_t kMaxParameterBytes = 32764;  ///< of a launch, as CUDA 12.1 and later
 inline constexpr uint32_t kMaxTensors = 256;
 
 /// Candidate -> device. New requests go to the end: the numbers are the protocol's version.
@@ -54,22 +54,22 @@ enum class Rt : uint16_t {
   event_synchronize,
   event_query,
   device_synchronize,
-  occupancy,            ///< {u32 kernel, u32 threads, u64 dynamic} -> {u32 blocks}
-  set_kernel_attribute, ///< {u32 kernel, u32 which, i32 value}
-  capture_begin,        ///< {u64 stream}
-  capture_end,          ///< {u64 stream} -> {u64 graph}
-  graph_create,         ///< {} -> {u64 graph}
-  graph_destroy,        ///< {u64 graph}
-  graph_add,            ///< {u64 graph, u32 n, u64 deps[n], node} -> {u64 node}
-  graph_set_node,       ///< {u64 graph or exec, u64 node, node}
-  graph_nodes,          ///< {u64 graph} -> {u32 n, {u64 node, u32 kind}[n]}
-  graph_instantiate,    ///< {u64 graph} -> {u64 exec}
-  graph_launch,         ///< {u64 exec, u64 stream}
-  exec_update,          ///< {u64 exec, u64 graph}
-  exec_destroy,         ///< {u64 exec}
-  graph_clone,          ///< {u64 graph} -> {u64 graph}
-  graph_add_edges,      ///< {u64 graph, u32 n, {u64 from, u64 to}[n]}
-  elapsed_time_asked,   ///< {}: the candidate asked for a time, which does not exist here
+  occupancy,             ///< {u32 kernel, u32 threads, u64 dynamic} -> {u32 blocks}
+  set_kernel_attribute,  ///< {u32 kernel, u32 which, i32 value}
+  capture_begin,         ///< {u64 stream}
+  capture_end,           ///< {u64 stream} -> {u64 graph}
+  graph_create,          ///< {} -> {u64 graph}
+  graph_destroy,         ///< {u64 graph}
+  graph_add,             ///< {u64 graph, u32 n, u64 deps[n], node} -> {u64 node}
+  graph_set_node,        ///< {u64 graph or exec, u64 node, node}
+  graph_nodes,           ///< {u64 graph} -> {u32 n, {u64 node, u32 kind}[n]}
+  graph_instantiate,     ///< {u64 graph} -> {u64 exec}
+  graph_launch,          ///< {u64 exec, u64 stream}
+  exec_update,           ///< {u64 exec, u64 graph}
+  exec_destroy,          ///< {u64 exec}
+  graph_clone,           ///< {u64 graph} -> {u64 graph}
+  graph_add_edges,       ///< {u64 graph, u32 n, {u64 from, u64 to}[n]}
+  elapsed_time_asked,    ///< {}: the candidate asked for a time, which does not exist here
 };
 
 /// Device -> candidate.

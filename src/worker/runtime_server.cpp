@@ -55,8 +55,7 @@ bool RuntimeServer::send(FromDevice type, std::span<const uint8_t> payload, int 
 }
 
 bool RuntimeServer::receive(FrameHeader& header) {
-  IoStatus s =
-      receive_frame(channel_, header, message_, kMaxRuntimeMessage, nullptr, deadline_ns_);
+  IoStatus s = receive_frame(channel_, header, message_, kMaxRuntimeMessage, nullptr, deadline_ns_);
   if (s != IoStatus::ok) end(s, "bytes on the channel that are no message");
   return s == IoStatus::ok;
 }
@@ -123,54 +122,84 @@ bool RuntimeServer::serve_one() {
 
 int32_t RuntimeServer::dispatch(Rt op, WireReader& in, WireWriter& out) {
   switch (op) {
-    case Rt::hello: return on_hello(out);
-    case Rt::register_module: return on_register_module(in, out);
-    case Rt::unregister_module: return on_unregister_module(in);
-    case Rt::kernel: return on_kernel(in, out);
-    case Rt::symbol: return on_symbol(in, out);
-    case Rt::managed_symbol: return on_managed_symbol(in, out);
-    case Rt::allocate: return on_allocate(in, out);
-    case Rt::free_memory: return on_free(in);
-    case Rt::allocate_host: return on_allocate_host(in, out);
-    case Rt::free_host: return on_free_host(in);
-    case Rt::memory_info: return on_memory_info(out);
-    case Rt::classify: return on_classify(in, out);
+    case Rt::hello:
+      return on_hello(out);
+    case Rt::register_module:
+      return on_register_module(in, out);
+    case Rt::unregister_module:
+      return on_unregister_module(in);
+    case Rt::kernel:
+      return on_kernel(in, out);
+    case Rt::symbol:
+      return on_symbol(in, out);
+    case Rt::managed_symbol:
+      return on_managed_symbol(in, out);
+    case Rt::allocate:
+      return on_allocate(in, out);
+    case Rt::free_memory:
+      return on_free(in);
+    case Rt::allocate_host:
+      return on_allocate_host(in, out);
+    case Rt::free_host:
+      return on_free_host(in);
+    case Rt::memory_info:
+      return on_memory_info(out);
+    case Rt::classify:
+      return on_classify(in, out);
     case Rt::copy:
     case Rt::upload:
     case Rt::download:
-    case Rt::copy_deferred: return on_copy(op, in);
-    case Rt::fill: return on_fill(in);
-    case Rt::launch: return on_launch(in);
-    case Rt::host_function: return on_host_function(in);
+    case Rt::copy_deferred:
+      return on_copy(op, in);
+    case Rt::fill:
+      return on_fill(in);
+    case Rt::launch:
+      return on_launch(in);
+    case Rt::host_function:
+      return on_host_function(in);
     case Rt::stream_create:
     case Rt::stream_destroy:
     case Rt::stream_synchronize:
     case Rt::stream_query:
     case Rt::stream_wait_event:
     case Rt::stream_info:
-    case Rt::device_synchronize: return on_stream(op, in, out);
+    case Rt::device_synchronize:
+      return on_stream(op, in, out);
     case Rt::event_create:
     case Rt::event_destroy:
     case Rt::event_record:
     case Rt::event_synchronize:
-    case Rt::event_query: return on_event(op, in, out);
-    case Rt::occupancy: return on_occupancy(in, out);
-    case Rt::set_kernel_attribute: return on_set_kernel_attribute(in);
+    case Rt::event_query:
+      return on_event(op, in, out);
+    case Rt::occupancy:
+      return on_occupancy(in, out);
+    case Rt::set_kernel_attribute:
+      return on_set_kernel_attribute(in);
     case Rt::capture_begin:
-    case Rt::capture_end: return on_capture(op, in, out);
+    case Rt::capture_end:
+      return on_capture(op, in, out);
     case Rt::graph_create:
     case Rt::graph_destroy:
     case Rt::graph_instantiate:
     case Rt::graph_launch:
     case Rt::graph_clone:
-    case Rt::exec_destroy: return on_graph(op, in, out);
-    case Rt::graph_add: return on_graph_add(in, out);
-    case Rt::graph_set_node: return on_graph_set_node(in);
-    case Rt::graph_nodes: return on_graph_nodes(in, out);
-    case Rt::exec_update: return on_exec_update(in);
-    case Rt::graph_add_edges: return on_graph_add_edges(in);
-    case Rt::elapsed_time_asked: outcome_.asked_for_time = true; return kCudaSuccess;
-    default: return -1;
+    case Rt::exec_destroy:
+      return on_graph(op, in, out);
+    case Rt::graph_add:
+      return on_graph_add(in, out);
+    case Rt::graph_set_node:
+      return on_graph_set_node(in);
+    case Rt::graph_nodes:
+      return on_graph_nodes(in, out);
+    case Rt::exec_update:
+      return on_exec_update(in);
+    case Rt::graph_add_edges:
+      return on_graph_add_edges(in);
+    case Rt::elapsed_time_asked:
+      outcome_.asked_for_time = true;
+      return kCudaSuccess;
+    default:
+      return -1;
   }
 }
 

@@ -51,11 +51,20 @@ void RuntimeServer::run_all(std::vector<Work> work) {
 void RuntimeServer::run(Work& w) {
   int32_t error = kCudaSuccess;
   switch (w.kind) {
-    case Work::Kind::marker: break;
-    case Work::Kind::launch: run_launch(w); break;
-    case Work::Kind::copy: error = run_copy(w); break;
-    case Work::Kind::fill: error = run_fill(w.fill); break;
-    case Work::Kind::host: (void)callback(w.host); break;
+    case Work::Kind::marker:
+      break;
+    case Work::Kind::launch:
+      run_launch(w);
+      break;
+    case Work::Kind::copy:
+      error = run_copy(w);
+      break;
+    case Work::Kind::fill:
+      error = run_fill(w.fill);
+      break;
+    case Work::Kind::host:
+      (void)callback(w.host);
+      break;
     case Work::Kind::free_memory:
       if (allocations_.erase(w.address)) (void)device_.free(w.address);
       break;
@@ -106,7 +115,8 @@ int32_t RuntimeServer::on_stream(Rt op, WireReader& in, WireWriter& out) {
       if (capture) return kCudaErrorStreamCaptureUnsupported;
       size_t before = timeline_.pending_count();
       int32_t error = run_until(timeline_.tail(stream));
-      // Busy the first time it is asked after new work, done the next: polling loops both run and end.
+      // Busy the first time it is asked after new work, done the next: polling loops both run and
+      // end.
       return error == kCudaSuccess && timeline_.pending_count() < before ? kCudaErrorNotReady
                                                                          : error;
     }
@@ -129,7 +139,8 @@ int32_t RuntimeServer::on_stream(Rt op, WireReader& in, WireWriter& out) {
       out.put(graph);
       return kCudaSuccess;
     }
-    default: return -1;
+    default:
+      return -1;
   }
 }
 
@@ -170,7 +181,8 @@ int32_t RuntimeServer::on_event(Rt op, WireReader& in, WireWriter& out) {
       return error == kCudaSuccess && op == Rt::event_query && was_pending ? kCudaErrorNotReady
                                                                            : error;
     }
-    default: return -1;
+    default:
+      return -1;
   }
 }
 

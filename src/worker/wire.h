@@ -38,19 +38,22 @@ class WireWriter {
   template <typename T>
   WireWriter& put(T value) {
     static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>);
-    const auto* p = reinterpret_cast<const uint8_t*>(&value);
-    bytes_.insert(bytes_.end(), p, p + sizeof(T));
+    append(&value, sizeof(T));
     return *this;
   }
   WireWriter& blob(const void* data, size_t size) {
     put<uint32_t>(static_cast<uint32_t>(size));
-    const auto* p = static_cast<const uint8_t*>(data);
-    bytes_.insert(bytes_.end(), p, p + size);
+    append(data, size);
     return *this;
   }
   WireWriter& text(std::string_view s) { return blob(s.data(), s.size()); }
   std::span<const uint8_t> bytes() const { return bytes_; }
   void clear() { bytes_.clear(); }
+  void append(const void* data, size_t size) {
+    size_t at = bytes_.size();
+    bytes_.resize(at + size);
+    if (size) std::memcpy(bytes_.data() + at, data, size);
+  }
 
  private:
   std::vector<uint8_t> bytes_;

@@ -45,8 +45,8 @@ void run_callback(State& s, const CallbackHeader& h) {
       reinterpret_cast<void (*)(void*)>(h.function)(reinterpret_cast<void*>(h.data));
       break;
     case CallbackKind::stream_callback:
-      reinterpret_cast<void (*)(Handle, Error, void*)>(h.function)(
-          h.stream, h.error, reinterpret_cast<void*>(h.data));
+      reinterpret_cast<void (*)(Handle, Error, void*)>(h.function)(h.stream, h.error,
+                                                                   reinterpret_cast<void*>(h.data));
       break;
     case CallbackKind::fetch:
       if ((ok = s.window && h.bytes <= worker::kRuntimeWindowBytes))
@@ -76,12 +76,15 @@ Error wait_reply(State& s, Reply& reply) {
     }
     WireReader r(reply.bytes);
     switch (static_cast<FromDevice>(header.type)) {
-      case FromDevice::callback: run_callback(s, r.get<CallbackHeader>()); break;
+      case FromDevice::callback:
+        run_callback(s, r.get<CallbackHeader>());
+        break;
       case FromDevice::run:
         s.stashed_run.swap(reply.bytes);
         s.has_stashed_run = true;
         break;
-      default: return r.get<int32_t>();
+      default:
+        return r.get<int32_t>();
     }
   }
 }
@@ -114,8 +117,8 @@ bool connected(State& s) {
   pthread_atfork(nullptr, nullptr, after_fork_in_child);
   Reply reply;
   if (exchange(s, Rt::hello, {}, reply) != worker::kCudaSuccess || reply.fd < 0) return false;
-  void* p = ::mmap(nullptr, worker::kRuntimeWindowBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                   reply.fd, 0);
+  void* p =
+      ::mmap(nullptr, worker::kRuntimeWindowBytes, PROT_READ | PROT_WRITE, MAP_SHARED, reply.fd, 0);
   ::close(reply.fd);
   if (p == MAP_FAILED) return false;
   s.window = static_cast<std::byte*>(p);
@@ -186,8 +189,7 @@ Error post(Rt op, const WireWriter& request) {
   State& s = state();
   std::lock_guard lock(s.mutex);
   if (!connected(s)) return worker::kCudaErrorNoDevice;
-  bool ok =
-      worker::send_frame(s.fd, static_cast<uint16_t>(op), 0, request.bytes()) == IoStatus::ok;
+  bool ok = worker::send_frame(s.fd, static_cast<uint16_t>(op), 0, request.bytes()) == IoStatus::ok;
   if (!ok) s.dead = true;
   return ok ? worker::kCudaSuccess : worker::kCudaErrorUnknown;
 }
@@ -197,8 +199,7 @@ void serve(int (*fiel_run)(const void*, int, void*, int, void*)) {
   if (post(Rt::ready, {}) != worker::kCudaSuccess) return;
   for (Run run; next_run(s, run); run = {}) {
     int code = fiel_run(run.inputs.data(), static_cast<int>(run.inputs.size()), run.outputs.data(),
-                        static_cast<int>(run.outputs.size()),
-                        reinterpret_cast<void*>(run.stream));
+                        static_cast<int>(run.outputs.size()), reinterpret_cast<void*>(run.stream));
     WireWriter w;
     w.put<int32_t>(code).put<int32_t>(take_error());
     if (post(Rt::returned, w) != worker::kCudaSuccess) return;

@@ -17,37 +17,111 @@ constexpr int kAssumedRegisters = 32;
 
 Error attribute(int* value, int32_t which) {
   switch (which) {
-    case 1: case 2: case 3: *value = 1024; break;
-    case 4: *value = 64; break;
-    case 5: *value = 0x7fffffff; break;
-    case 6: case 7: *value = 65535; break;
-    case 8: *value = kSharedDefault; break;
-    case 9: *value = 64 << 10; break;
-    case 10: *value = 32; break;
-    case 11: *value = 0x7fffffff; break;
-    case 12: case 82: *value = 65536; break;
-    case 13: *value = 1980000; break;
-    case 14: case 30: *value = 512; break;
-    case 16: *value = static_cast<int>(device_facts().multiprocessors); break;
-    case 36: *value = 3201000; break;
-    case 37: *value = 6144; break;
-    case 38: *value = 60 << 20; break;
-    case 39: *value = 2048; break;
-    case 40: *value = 3; break;
-    case 51: *value = 32; break;
-    case 75: *value = 9; break;
-    case 76: *value = 0; break;
-    case 81: *value = kSharedPerSm; break;
-    case 87: *value = 2; break;
-    case 97: *value = kSharedMax; break;
-    case 106: *value = 32; break;
-    case 108: *value = 37 << 20; break;
-    case 109: *value = 128 << 20; break;
-    case 111: *value = 1024; break;
-    case 15: case 19: case 31: case 32: case 41: case 78: case 79: case 80: case 83: case 89:
-    case 90: case 95: case 115: *value = 1; break;
+    case 1:
+    case 2:
+    case 3:
+      *value = 1024;
+      break;
+    case 4:
+      *value = 64;
+      break;
+    case 5:
+      *value = 0x7fffffff;
+      break;
+    case 6:
+    case 7:
+      *value = 65535;
+      break;
+    case 8:
+      *value = kSharedDefault;
+      break;
+    case 9:
+      *value = 64 << 10;
+      break;
+    case 10:
+      *value = 32;
+      break;
+    case 11:
+      *value = 0x7fffffff;
+      break;
+    case 12:
+    case 82:
+      *value = 65536;
+      break;
+    case 13:
+      *value = 1980000;
+      break;
+    case 14:
+    case 30:
+      *value = 512;
+      break;
+    case 16:
+      *value = static_cast<int>(device_facts().multiprocessors);
+      break;
+    case 36:
+      *value = 3201000;
+      break;
+    case 37:
+      *value = 6144;
+      break;
+    case 38:
+      *value = 60 << 20;
+      break;
+    case 39:
+      *value = 2048;
+      break;
+    case 40:
+      *value = 3;
+      break;
+    case 51:
+      *value = 32;
+      break;
+    case 75:
+      *value = 9;
+      break;
+    case 76:
+      *value = 0;
+      break;
+    case 81:
+      *value = kSharedPerSm;
+      break;
+    case 87:
+      *value = 2;
+      break;
+    case 97:
+      *value = kSharedMax;
+      break;
+    case 106:
+      *value = 32;
+      break;
+    case 108:
+      *value = 37 << 20;
+      break;
+    case 109:
+      *value = 128 << 20;
+      break;
+    case 111:
+      *value = 1024;
+      break;
+    case 15:
+    case 19:
+    case 31:
+    case 32:
+    case 41:
+    case 78:
+    case 79:
+    case 80:
+    case 83:
+    case 89:
+    case 90:
+    case 95:
+    case 115:
+      *value = 1;
+      break;
     // Clusters are refused at launch, so the device does not claim them.
-    default: *value = 0; break;
+    default:
+      *value = 0;
+      break;
   }
   return kCudaSuccess;
 }
@@ -211,8 +285,8 @@ FIEL_CUDART Error cudaFuncGetParamInfo(const void* function, size_t index, size_
 
 FIEL_CUDART Error cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks,
                                                                          const void* function,
-                                                                         int threads,
-                                                                         size_t shared, unsigned) {
+                                                                         int threads, size_t shared,
+                                                                         unsigned) {
   KernelEntry* k = find_kernel(function);
   if (!k || !blocks) return set_error(kCudaErrorInvalidDeviceFunction);
   if (Error e = resolve(*k); e != kCudaSuccess) return e;

@@ -25,7 +25,7 @@ WireWriter node_header(NodeKind kind) {
   return w;
 }
 void append(WireWriter& w, const WireWriter& tail) {
-  for (uint8_t b : tail.bytes()) w.put(b);
+  w.append(tail.bytes().data(), tail.bytes().size());
 }
 
 Error add(Handle* node, Handle graph, const Handle* deps, size_t n, const WireWriter& body) {
@@ -87,11 +87,10 @@ Error copy_body(void* to, size_t to_pitch, const void* from, size_t from_pitch, 
 Error copy_body(const Memcpy3DParms* p, WireWriter& w) {
   if (!p || p->src_array || p->dst_array || p->extent.depth > 1)
     return set_error(kCudaErrorNotSupported);
-  auto* from =
-      static_cast<char*>(p->src_ptr.ptr) + p->src_pos.x + p->src_pos.y * p->src_ptr.pitch;
+  auto* from = static_cast<char*>(p->src_ptr.ptr) + p->src_pos.x + p->src_pos.y * p->src_ptr.pitch;
   auto* to = static_cast<char*>(p->dst_ptr.ptr) + p->dst_pos.x + p->dst_pos.y * p->dst_ptr.pitch;
-  return copy_body(to, p->dst_ptr.pitch, from, p->src_ptr.pitch, p->extent.width,
-                   p->extent.height, p->kind, w);
+  return copy_body(to, p->dst_ptr.pitch, from, p->src_ptr.pitch, p->extent.width, p->extent.height,
+                   p->kind, w);
 }
 WireWriter host_body(const HostNodeParams* p) {
   WireWriter w = node_header(NodeKind::host);

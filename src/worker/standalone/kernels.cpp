@@ -265,8 +265,8 @@ FIEL_CUDART Error __cudaPopCallConfiguration(Dim3* grid, Dim3* block, size_t* sh
 
 namespace {
 
-Error launch(const void* function, Dim3 grid, Dim3 block, void** args, size_t shared,
-             Handle stream, bool cooperative) {
+Error launch(const void* function, Dim3 grid, Dim3 block, void** args, size_t shared, Handle stream,
+             bool cooperative) {
   WireWriter w;
   if (Error e = pack_launch(function, grid, block, args, shared, stream, cooperative, w);
       e != kCudaSuccess)

@@ -248,10 +248,18 @@ FIEL_CUDART Error cudaPointerGetAttributes(PointerAttributes* a, const void* p) 
   auto kind = static_cast<PointerKind>(reply.reader().get<uint32_t>());
   void* q = const_cast<void*>(p);
   switch (kind) {
-    case PointerKind::device: a->type = 2; break;
-    case PointerKind::managed: a->type = 3; break;
-    case PointerKind::pinned: a->type = 1; break;
-    case PointerKind::unknown: a->device = -2; break;
+    case PointerKind::device:
+      a->type = 2;
+      break;
+    case PointerKind::managed:
+      a->type = 3;
+      break;
+    case PointerKind::pinned:
+      a->type = 1;
+      break;
+    case PointerKind::unknown:
+      a->device = -2;
+      break;
   }
   if (kind != PointerKind::unknown) a->device_pointer = q;
   if (kind != PointerKind::device) a->host_pointer = q;
@@ -399,9 +407,7 @@ FIEL_CUDART Error cudaMemPrefetchAsync_ptsz(const void*, size_t, MemLocation, un
   return kCudaSuccess;
 }
 FIEL_CUDART Error cudaMemAdvise(const void*, size_t, int32_t, MemLocation) { return kCudaSuccess; }
-FIEL_CUDART Error cudaStreamAttachMemAsync(Handle, void*, size_t, unsigned) {
-  return kCudaSuccess;
-}
+FIEL_CUDART Error cudaStreamAttachMemAsync(Handle, void*, size_t, unsigned) { return kCudaSuccess; }
 FIEL_CUDART Error cudaDeviceGetDefaultMemPool(Handle* pool, int) {
   *pool = 1;
   return kCudaSuccess;

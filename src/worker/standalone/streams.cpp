@@ -112,9 +112,7 @@ FIEL_CUDART Error cudaStreamGetDevice(Handle, int* device) {
   return kCudaSuccess;
 }
 FIEL_CUDART Error cudaStreamSetAttribute(Handle, int32_t, const void*) { return kCudaSuccess; }
-FIEL_CUDART Error cudaStreamSetAttribute_ptsz(Handle, int32_t, const void*) {
-  return kCudaSuccess;
-}
+FIEL_CUDART Error cudaStreamSetAttribute_ptsz(Handle, int32_t, const void*) { return kCudaSuccess; }
 FIEL_CUDART Error cudaStreamCopyAttributes(Handle, Handle) { return kCudaSuccess; }
 FIEL_CUDART Error cudaStreamIsCapturing(Handle s, int32_t* status) {
   uint32_t flags = 0, capturing = 0;

@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 
-namespace fiel::worker {
+namespace fiel::build {
 
 struct FatbinPtx {
   uint32_t arch = 0;  ///< 90
@@ -33,4 +33,4 @@ Result<FatbinPtx> select_ptx(std::vector<FatbinPtx> entries, uint32_t arch);
 /// LZ4's block format. Fails on any byte that does not belong; never writes past `expected` bytes.
 Result<std::string> lz4_block_decode(std::span<const uint8_t> in, uint64_t expected);
 
-}  // namespace fiel::worker
+}  // namespace fiel::build

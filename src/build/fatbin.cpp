@@ -1,4 +1,4 @@
-#include "worker/fatbin.h"
+#include "build/fatbin.h"
 
 #include <fmt/core.h>
 #include <zstd.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace fiel::worker {
+namespace fiel::build {
 namespace {
 
 constexpr uint32_t kFatbinMagic = 0xBA55ED50;
@@ -177,4 +177,4 @@ Result<FatbinPtx> select_ptx(std::vector<FatbinPtx> entries, uint32_t arch) {
   return std::move(*best);
 }
 
-}  // namespace fiel::worker
+}  // namespace fiel::build

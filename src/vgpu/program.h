@@ -28,7 +28,7 @@ struct OpMeta {
   uint32_t block = 0;      ///< index into Program::blocks
   uint32_t statement = 0;  ///< index into ptx::Function::body; its text is the message's
   MixClass mix = MixClass::other;
-  uint8_t flops = 0;         ///< a thread
+  uint16_t flops = 0;        ///< a thread
   bool synthetic = false;    ///< made by lowering (fall-through, convergence): not counted
   bool conditional = false;  ///< a guarded branch: counts as a branch in metrics
 };
@@ -37,19 +37,30 @@ struct OpMeta {
 struct Block {
   uint32_t first = 0, end = 0;
   uint32_t function = 0;
-  uint32_t counted = 0;  ///< instructions of the program's text in it
+  uint32_t counted = 0;                             ///< instructions of the text in it
+  uint32_t first_statement = 0, end_statement = 0;  ///< of the function
 };
 
 /// Where a slot's first value comes from; written before a frame runs.
 struct SlotInit {
-  enum class Kind : uint8_t { immediate, special, param, param_address, zero };
+  enum class Kind : uint8_t {
+    immediate,
+    special,
+    param,
+    param_address,
+    local_address,
+    dynamic_shared,
+    zero
+  };
+  enum class When : uint8_t { launch, warp, block };  ///< how long the value holds
   Kind kind = Kind::immediate;
+  When when = When::launch;
   uint8_t bytes = 4;  ///< of a lane: 4, 8, 16; 0 = a predicate (a mask word)
   ptx::SpecialReg special = ptx::SpecialReg::none;
   uint8_t load_bytes = 0;  ///< param: bytes read from the block
   bool sign_extend = false;
   uint32_t slot = 0;
-  uint64_t value = 0;  ///< immediate, envreg number, or offset in the parameter block
+  uint64_t value = 0;  ///< immediate, envreg number, offset in the parameter block or in the frame
 };
 
 struct FunctionCode {
@@ -58,13 +69,19 @@ struct FunctionCode {
   uint32_t entry = 0;            ///< first op
   uint32_t frame_bytes = 0;      ///< of registers
   uint32_t local_bytes = 0;      ///< stack of one thread: .local variables and call parameters
-  std::vector<SlotInit> inits;   ///< constants first, then those that change with warp and block
-  uint32_t first_varying = 0;    ///< inits[first_varying..] depend on the block or the warp
-  uint32_t static_shared_bytes = 0;
-  bool calls = false;                   ///< may call (directly or not)
-  bool order_sensitive = false;         ///< the order in which blocks run can change its results
-  std::vector<uint32_t> param_offsets;  ///< device functions: offsets in the stack frame
-  std::vector<uint32_t> return_offsets;
+  std::vector<SlotInit> inits;   ///< sorted by `when`
+  uint32_t first_warp = 0, first_block = 0;  ///< where those of warps and of blocks begin
+  uint32_t static_shared_bytes = 0;          ///< of it and of all that it may call
+  bool is_entry = false;
+  bool calls = false;  ///< contains a call
+  bool indirect_calls = false;
+  bool order_sensitive = false;        ///< the order in which blocks run can change its results
+  bool recursive = false;              ///< of what it may reach, something calls itself
+  uint32_t reachable_stack_bytes = 0;  ///< frames of all functions that it may reach, summed
+  std::vector<uint32_t> callees;       ///< called by name
+  uint32_t param_block_bytes = 0;
+  std::vector<uint32_t> param_offsets, param_bytes;  ///< entry: in the block; device: in the frame
+  std::vector<uint32_t> return_offsets, return_bytes;  ///< device functions: in the frame
 };
 
 struct Program {

@@ -52,10 +52,11 @@ struct Executor;  // vgpu/executor.h: one worker thread's state
 /// arithmetic need only `regs` and `carry`.
 struct Warp {
   alignas(64) uint8_t* regs = nullptr;
-  uint32_t active = 0;  ///< lanes of the split that runs now
-  uint32_t exited = 0;  ///< lanes that have returned
-  uint32_t carry = 0;   ///< CC.CF by lane (add.cc, addc, …)
-  uint32_t index = 0;   ///< warp number in its CTA
+  uint32_t active = 0;     ///< lanes of the split that runs now
+  uint32_t exited = 0;     ///< lanes that have returned
+  uint32_t carry = 0;      ///< CC.CF by lane (add.cc, addc, …)
+  uint32_t index = 0;      ///< warp number in its CTA
+  uint32_t attention = 0;  ///< the run loop must look up after this op (vgpu/executor.h)
   Cta* cta = nullptr;
   Executor* executor = nullptr;
 

@@ -44,6 +44,8 @@ struct Access {
 [[gnu::always_inline]] inline void observe_access(Warp& warp, const Op& op, const Access& access) {
   (void)warp, (void)op, (void)access;
 }
+inline constexpr uint32_t kArriveOnly = 0x80000000u;  ///< with the id: bar.arrive, does not wait
+
 /// The warps' lanes that completed barrier `id` together (one call a participating warp, then
 /// `last` = true with the last of them).
 inline void observe_barrier(Warp& warp, const Op& op, uint32_t id, uint32_t mask, bool last) {

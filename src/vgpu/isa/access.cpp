@@ -1,0 +1,184 @@
+// access(): the general path, lane by lane. The fast paths of memory.cpp fall back to it, so this
+// file defines what is checked and in which order.
+#include "vgpu/isa/memory_inline.h"
+
+namespace fiel::vgpu::FIEL_ISA {
+namespace {
+
+/// Lanes that failed, by reason, while one request is checked.
+struct Faults {
+  uint32_t misaligned = 0, out_of_bounds = 0, freed = 0, read_only = 0;
+  uint32_t uninitialized = 0, in_flight_read = 0, in_flight_write = 0;
+  uint32_t fatal() const { return misaligned | out_of_bounds | freed | read_only; }
+  uint32_t any() const { return fatal() | uninitialized | in_flight_read | in_flight_write; }
+};
+
+bool reads(AccessKind kind) {
+  return kind == AccessKind::load || kind == AccessKind::atomic || kind == AccessKind::async_load;
+}
+bool writes(AccessKind kind) { return kind != AccessKind::load && kind != AccessKind::async_load; }
+
+void report_faults(Warp& warp, const Op& op, const Faults& faults, const uint64_t* addresses,
+                   uint32_t bytes, ptx::Space space) {
+  const auto tell = [&](FindingKind kind, uint32_t lanes) {
+    if (lanes != 0) report_access(warp, op, kind, lanes, addresses, bytes, space);
+  };
+  const FindingKind uninitialized = space == ptx::Space::shared ? FindingKind::uninitialized_shared
+                                    : space == ptx::Space::local
+                                        ? FindingKind::uninitialized_local
+                                        : FindingKind::uninitialized_global;
+  tell(FindingKind::misaligned, faults.misaligned);
+  tell(FindingKind::out_of_bounds, faults.out_of_bounds);
+  tell(FindingKind::use_after_free, faults.freed);
+  tell(FindingKind::write_to_const, faults.read_only);
+  tell(FindingKind::in_flight_read, faults.in_flight_read);
+  tell(FindingKind::in_flight_write, faults.in_flight_write);
+  tell(uninitialized, faults.uninitialized);
+  if (faults.fatal() != 0) stop_faulted(warp);
+}
+
+void check_global(Warp& warp, const Op& op, const AccessSpec& spec, const uint64_t* addresses,
+                  uint32_t mask, LanePointers& to, Faults& faults) {
+  Executor& executor = *warp.executor;
+  RangeHint& hint = hint_of(executor, op);
+  for_lanes(mask, [&](int lane) {
+    const uint64_t address = addresses[lane];
+    const uint32_t bit = 1u << lane;
+    if (!(address >= hint.begin && address + spec.bytes <= hint.end && address < hint.end)) {
+      FindingKind kind{};
+      if (!find_range(warp, address, spec.bytes, hint, kind)) {
+        (kind == FindingKind::use_after_free ? faults.freed : faults.out_of_bounds) |= bit;
+        return;
+      }
+    }
+    to.at[lane] = host(address);
+    const uint64_t offset = address - executor.arena_base;
+    if (reads(spec.kind) && spec.check_initialized && executor.check_initialized &&
+        (hint.flags & kRangeFilled) == 0 && !initialized(executor.arena_shadow, offset, spec.bytes))
+      faults.uninitialized |= bit;
+    if (!writes(spec.kind)) return;
+    if ((hint.flags & kRangeReadOnly) != 0) {
+      faults.read_only |= bit;
+    } else if ((hint.flags & kRangeOutput) != 0) {
+      mark_written(executor.arena_shadow, offset, spec.bytes);
+    } else if ((hint.flags & kRangeFilled) == 0) {
+      mark_initialized(executor.arena_shadow, offset, spec.bytes);
+    }
+  });
+}
+
+void check_shared(Warp& warp, const AccessSpec& spec, const uint64_t* addresses, uint32_t mask,
+                  LanePointers& to, Faults& faults) {
+  Cta& cta = *warp.cta;
+  for_lanes(mask, [&](int lane) {
+    const uint64_t offset = addresses[lane];
+    const uint32_t bit = 1u << lane;
+    if (offset >= cta.shared_bytes || offset + spec.bytes > cta.shared_bytes) {
+      faults.out_of_bounds |= bit;
+      return;
+    }
+    to.at[lane] = cta.shared + offset;
+    if (reads(spec.kind) && !settled(cta.shared_shadow, offset, spec.bytes)) {
+      if (in_flight(cta.shared_shadow, offset, spec.bytes))
+        faults.in_flight_read |= bit;
+      else if (spec.check_initialized && warp.executor->check_initialized)
+        faults.uninitialized |= bit;
+    }
+    if (!writes(spec.kind)) return;
+    if (!reads(spec.kind) && in_flight(cta.shared_shadow, offset, spec.bytes))
+      faults.in_flight_write |= bit;
+    if (spec.kind == AccessKind::async_store)
+      for_words(cta.shared_shadow, offset, spec.bytes, [](uint8_t& state, uint8_t bits) {
+        state = static_cast<uint8_t>((state & ~bits) | (0xAA & bits));
+      });
+    else
+      set_settled(cta.shared_shadow, offset, spec.bytes);
+  });
+}
+
+void check_local(Warp& warp, const AccessSpec& spec, const uint64_t* addresses, uint32_t mask,
+                 LanePointers& to, Faults& faults) {
+  Cta& cta = *warp.cta;
+  const uint64_t stride = warp.executor->local_stride;
+  for_lanes(mask, [&](int lane) {
+    const uint64_t offset = addresses[lane];
+    if (offset >= stride || offset + spec.bytes > stride) {
+      faults.out_of_bounds |= 1u << lane;
+      return;
+    }
+    const uint64_t at =
+        (warp.index * uint64_t{kLanes} + static_cast<uint64_t>(lane)) * stride + offset;
+    to.at[lane] = cta.local + at;
+    if (reads(spec.kind) && spec.check_initialized && warp.executor->check_initialized &&
+        !initialized(cta.local_shadow, at, spec.bytes))
+      faults.uninitialized |= 1u << lane;
+    if (writes(spec.kind)) set_settled(cta.local_shadow, at, spec.bytes);
+  });
+}
+
+uint32_t access_space(Warp& warp, const Op& op, const AccessSpec& spec, ptx::Space space,
+                      const uint64_t* addresses, uint32_t mask, LanePointers& to) {
+  Faults faults;
+  const uint32_t alignment = spec.alignment != 0 ? spec.alignment : spec.bytes;
+  for_lanes(mask, [&](int lane) {
+    if ((addresses[lane] & (alignment - 1)) != 0) faults.misaligned |= 1u << lane;
+  });
+  const uint32_t aligned = mask & ~faults.misaligned;
+  switch (space) {
+    case ptx::Space::shared:
+      check_shared(warp, spec, addresses, aligned, to, faults);
+      break;
+    case ptx::Space::local:
+      check_local(warp, spec, addresses, aligned, to, faults);
+      break;
+    default:
+      check_global(warp, op, spec, addresses, aligned, to, faults);
+      break;
+  }
+  if (faults.any() != 0) [[unlikely]]
+    report_faults(warp, op, faults, addresses, spec.bytes, space);
+  if (warp.executor->watch != 0) {
+    const Access seen{.space = space == ptx::Space::generic ? ptx::Space::global : space,
+                      .kind = spec.kind,
+                      .semantics = spec.semantics,
+                      .scope = spec.scope,
+                      .shape = AccessShape::scattered,
+                      .bytes = spec.bytes,
+                      .mask = mask & ~faults.fatal(),
+                      .base = 0,
+                      .addresses = addresses,
+                      .values = nullptr,
+                      .value_stride = 0};
+    if (seen.mask != 0) observe_access(warp, op, seen);
+  }
+  // A fault stops the launch; the lanes that were right have still done their part on a GPU.
+  return mask & ~faults.fatal();
+}
+
+}  // namespace
+
+uint32_t access(Warp& warp, const Op& op, const AccessSpec& spec, const uint64_t* addresses,
+                uint32_t mask, LanePointers& to) {
+  if (spec.space != ptx::Space::generic && spec.space != ptx::Space::none)
+    return access_space(warp, op, spec, spec.space, addresses, mask, to);
+  uint32_t shared = 0, local = 0;
+  alignas(64) uint64_t offsets[kLanes];
+  for_lanes(mask, [&](int lane) {
+    const uint64_t address = addresses[lane];
+    if (address - kSharedWindow < kWindowBytes) {
+      shared |= 1u << lane;
+      offsets[lane] = address - kSharedWindow;
+    } else if (address - kLocalWindow < kWindowBytes) {
+      local |= 1u << lane;
+      offsets[lane] = address - kLocalWindow;
+    }
+  });
+  uint32_t good = 0;
+  const uint32_t global = mask & ~shared & ~local;
+  if (global != 0) good |= access_space(warp, op, spec, ptx::Space::global, addresses, global, to);
+  if (shared != 0) good |= access_space(warp, op, spec, ptx::Space::shared, offsets, shared, to);
+  if (local != 0) good |= access_space(warp, op, spec, ptx::Space::local, offsets, local, to);
+  return good;
+}
+
+}  // namespace fiel::vgpu::FIEL_ISA

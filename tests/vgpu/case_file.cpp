@@ -1,0 +1,143 @@
+#include "case_file.h"
+
+#include "base/files.h"
+#include "base/toml.h"
+
+namespace fiel::vgpu::test {
+namespace {
+
+std::string text_of(const TomlValue& table, const char* key, std::string fallback = {}) {
+  const TomlValue* value = table.find(key);
+  return value == nullptr ? fallback : value->string;
+}
+double number_of(const TomlValue& table, const char* key, double fallback) {
+  const TomlValue* value = table.find(key);
+  return value == nullptr ? fallback : value->number;
+}
+bool flag_of(const TomlValue& table, const char* key, bool fallback = false) {
+  const TomlValue* value = table.find(key);
+  return value == nullptr ? fallback : value->boolean;
+}
+std::vector<double> numbers_of(const TomlValue& table, const char* key) {
+  std::vector<double> out;
+  if (const TomlValue* value = table.find(key))
+    for (const TomlValue& item : value->items) out.push_back(item.number);
+  return out;
+}
+std::vector<std::string> texts_of(const TomlValue& table, const char* key) {
+  std::vector<std::string> out;
+  if (const TomlValue* value = table.find(key))
+    for (const TomlValue& item : value->items) out.push_back(item.string);
+  return out;
+}
+Dim3 extent_of(const TomlValue& table, const char* key) {
+  Dim3 out;
+  const std::vector<double> n = numbers_of(table, key);
+  uint32_t* to[3] = {&out.x, &out.y, &out.z};
+  for (size_t i = 0; i < n.size() && i < 3; ++i) *to[i] = static_cast<uint32_t>(n[i]);
+  return out;
+}
+
+CaseBuffer read_buffer(const std::string& name, const TomlValue& table) {
+  CaseBuffer buffer;
+  buffer.name = name;
+  buffer.type = text_of(table, "type", "i32");
+  buffer.count = static_cast<uint64_t>(number_of(table, "count", 0));
+  buffer.fill = text_of(table, "fill", "none");
+  buffer.start = number_of(table, "start", 0);
+  buffer.step = number_of(table, "step", 1);
+  buffer.values = numbers_of(table, "values");
+  if (!buffer.values.empty()) buffer.fill = "values";
+  if (buffer.count == 0) buffer.count = buffer.values.size();
+  buffer.fill_count = static_cast<uint64_t>(number_of(table, "fill_count", -1.0) < 0
+                                                ? static_cast<double>(buffer.count)
+                                                : number_of(table, "fill_count", 0));
+  buffer.output = flag_of(table, "output");
+  buffer.freed = flag_of(table, "freed");
+  return buffer;
+}
+
+CaseLaunch read_launch(const TomlValue& table) {
+  CaseLaunch launch;
+  launch.kernel = text_of(table, "kernel");
+  launch.grid = extent_of(table, "grid");
+  launch.block = extent_of(table, "block");
+  launch.shared = static_cast<uint32_t>(number_of(table, "shared", 0));
+  launch.cooperative = flag_of(table, "cooperative");
+  launch.args = texts_of(table, "args");
+  launch.budget = static_cast<uint64_t>(number_of(table, "budget", 2e11));
+  return launch;
+}
+
+void read_expect(const TomlValue& table, CaseExpect& expect) {
+  expect.status = text_of(table, "status", "completed");
+  expect.refusal = text_of(table, "refusal");
+  expect.message = text_of(table, "message");
+  expect.printed_given = table.find("printed") != nullptr;
+  expect.printed = text_of(table, "printed");
+  if (const TomlValue* list = table.find("buffer"))
+    for (const TomlValue& item : list->items) {
+      CaseExpect::Buffer buffer;
+      buffer.name = text_of(item, "name");
+      buffer.rule = text_of(item, "rule", "values");
+      buffer.start = number_of(item, "start", 0);
+      buffer.step = number_of(item, "step", 0);
+      buffer.values = numbers_of(item, "values");
+      buffer.of = texts_of(item, "of");
+      expect.buffers.push_back(std::move(buffer));
+    }
+  if (const TomlValue* list = table.find("finding"))
+    for (const TomlValue& item : list->items)
+      expect.findings.push_back({text_of(item, "code"), text_of(item, "grade"),
+                                 text_of(item, "detail"), text_of(item, "block"),
+                                 text_of(item, "thread"),
+                                 static_cast<int64_t>(number_of(item, "count", -1)),
+                                 static_cast<int64_t>(number_of(item, "line", -1))});
+  if (const TomlValue* list = table.find("coverage"))
+    for (const TomlValue& item : list->items)
+      expect.coverage.push_back(
+          {text_of(item, "name"), static_cast<int64_t>(number_of(item, "written", -1)),
+           static_cast<int64_t>(number_of(item, "twice", -1)), numbers_of(item, "missing")});
+  if (const TomlValue* metrics = table.find("metrics"))
+    for (const auto& [name, value] : metrics->members) expect.metrics[name] = value.number;
+}
+
+}  // namespace
+
+uint64_t bytes_of_type(const std::string& type) {
+  if (type == "i8" || type == "u8") return 1;
+  if (type == "i16" || type == "u16" || type == "f16" || type == "bf16") return 2;
+  if (type == "i64" || type == "u64" || type == "f64") return 8;
+  return 4;
+}
+
+Result<Case> read_case(const std::filesystem::path& folder) {
+  FIEL_TRY(const std::string text, read_file(folder / "case.toml"));
+  FIEL_TRY(const TomlValue toml, parse_toml(text, (folder / "case.toml").string()));
+  Case test;
+  const std::string module = text_of(toml, "module", "kernel.ptx");
+  FIEL_TRY(test.ptx, read_file(folder / module));
+  if (const TomlValue* buffers = toml.find("buffers"))
+    for (const auto& [name, value] : buffers->members)
+      test.buffers.push_back(read_buffer(name, value));
+  if (const TomlValue* launches = toml.find("launch"))
+    for (const TomlValue& item : launches->items) test.launches.push_back(read_launch(item));
+  if (const TomlValue* expect = toml.find("expect")) read_expect(*expect, test.expect);
+  const TomlValue nothing;
+  const TomlValue* checks = toml.find("checks");
+  if (checks == nullptr) checks = &nothing;
+  test.checks.global_races = flag_of(*checks, "global_races");
+  test.checks.shared_races = flag_of(*checks, "shared_races", true);
+  test.options.memory_bytes = 1ull << 30;
+  test.options.heap_bytes = static_cast<uint64_t>(number_of(toml, "heap", 1 << 20));
+  test.options.stack_bytes = static_cast<uint32_t>(number_of(toml, "stack", 16384));
+  test.schedules.push_back({});
+  if (const TomlValue* schedules = toml.find("schedule"))
+    for (const TomlValue& item : schedules->items)
+      test.schedules.push_back({static_cast<uint64_t>(number_of(item, "seed", 0)),
+                                flag_of(item, "reverse_blocks"), flag_of(item, "reverse_warps"),
+                                static_cast<uint32_t>(number_of(item, "quantum", 0))});
+  return test;
+}
+
+}  // namespace fiel::vgpu::test

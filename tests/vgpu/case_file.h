@@ -1,0 +1,69 @@
+// A test case of the virtual GPU as data: tests/vgpu/cases/<name>/{kernel.ptx, case.toml}.
+// README.md beside this file describes the format.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "vgpu/device.h"
+
+namespace fiel::vgpu::test {
+
+struct CaseBuffer {
+  std::string name, type = "i32", fill = "none";
+  uint64_t count = 0;
+  uint64_t fill_count = ~0ull;  ///< elements that `fill` sets; the rest stays uninitialised
+  double start = 0, step = 1;
+  std::vector<double> values;
+  bool output = false, freed = false;
+};
+struct CaseLaunch {
+  std::string kernel;
+  Dim3 grid, block;
+  uint32_t shared = 0;
+  bool cooperative = false;
+  std::vector<std::string> args;
+  uint64_t budget = 200'000'000'000ull;
+};
+struct CaseExpect {
+  std::string status = "completed", refusal, printed, message;
+  bool printed_given = false;
+  struct Buffer {
+    std::string name, rule;  ///< values, constant, iota, sum, copy
+    double start = 0, step = 0;
+    std::vector<double> values;
+    std::vector<std::string> of;
+  };
+  struct Finding {
+    std::string code, grade, detail, block, thread;
+    int64_t count = -1, line = -1;
+  };
+  struct Coverage {
+    std::string name;
+    int64_t written = -1, twice = -1;
+    std::vector<double> missing;  ///< begin, end, begin, end …
+  };
+  std::vector<Buffer> buffers;
+  std::vector<Finding> findings;
+  std::vector<Coverage> coverage;
+  std::map<std::string, double> metrics;
+};
+struct Case {
+  std::string ptx;
+  std::vector<CaseBuffer> buffers;
+  std::vector<CaseLaunch> launches;
+  CaseExpect expect;
+  std::vector<Schedule> schedules;
+  Checks checks;
+  DeviceOptions options;
+};
+
+Result<Case> read_case(const std::filesystem::path& folder);
+/// Runs it under every schedule with one and with two workers; returns what was wrong.
+std::vector<std::string> run_case(const Case& test);
+
+uint64_t bytes_of_type(const std::string& type);
+
+}  // namespace fiel::vgpu::test

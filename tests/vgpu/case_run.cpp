@@ -1,0 +1,263 @@
+#include <fmt/core.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "case_file.h"
+
+namespace fiel::vgpu::test {
+namespace {
+
+std::vector<std::byte> pack(const std::string& type, double value) {
+  std::vector<std::byte> out(bytes_of_type(type));
+  const auto store = [&](auto typed) { memcpy(out.data(), &typed, out.size()); };
+  const auto integer = static_cast<int64_t>(value);
+  if (type == "f32")
+    store(static_cast<float>(value));
+  else if (type == "f64")
+    store(value);
+  else if (type == "u64")
+    store(value < 0 ? static_cast<uint64_t>(integer) : static_cast<uint64_t>(value));
+  else
+    store(integer);  // little endian: the low bytes
+  return out;
+}
+
+/// Everything that one run needs and leaves behind.
+class Run {
+ public:
+  explicit Run(const Case& test) : test_(test) {}
+
+  std::vector<std::string> problems;
+
+  void go(const Schedule& schedule, uint32_t threads) {
+    DeviceOptions options = test_.options;
+    options.threads = threads;
+    auto device = Device::create(options);
+    if (!device) return problem(to_string(device.error()));
+    gpu_ = std::move(*device);
+    auto module = gpu_->load_module(test_.ptx, "kernel.ptx");
+    if (!module) return problem(to_string(module.error()));
+    for (const CaseBuffer& buffer : test_.buffers) make(buffer);
+    LaunchReport report;
+    for (const CaseLaunch& launch : test_.launches) {
+      LaunchRequest request;
+      request.module = *module;
+      request.kernel = launch.kernel;
+      request.grid = launch.grid;
+      request.block = launch.block;
+      request.dynamic_shared_bytes = launch.shared;
+      request.cooperative = launch.cooperative;
+      request.instruction_budget = launch.budget;
+      request.parameters = parameters(launch, *module);
+      request.schedule = schedule;
+      request.checks = test_.checks;
+      request.print = [&](std::string_view text) { printed_ += text; };
+      report = gpu_->launch(request);
+      if (report.status != LaunchStatus::completed) break;
+    }
+    check_report(report);
+    for (const CaseExpect::Buffer& expected : test_.expect.buffers) check_buffer(expected);
+    for (const CaseExpect::Coverage& expected : test_.expect.coverage) check_coverage(expected);
+  }
+
+ private:
+  void problem(std::string text) { problems.push_back(std::move(text)); }
+
+  const CaseBuffer* buffer(const std::string& name) const {
+    for (const CaseBuffer& b : test_.buffers)
+      if (b.name == name) return &b;
+    return nullptr;
+  }
+
+  double initial(const CaseBuffer& b, uint64_t i) const {
+    if (b.fill == "iota") return b.start + b.step * static_cast<double>(i);
+    if (b.fill == "constant") return b.start;
+    if (b.fill == "values") return i < b.values.size() ? b.values[i] : 0;
+    return 0;
+  }
+
+  void make(const CaseBuffer& b) {
+    const uint64_t size = bytes_of_type(b.type);
+    auto at = gpu_->allocate(b.count * size, b.name);
+    if (!at) return problem(to_string(at.error()));
+    address_[b.name] = *at;
+    if (b.fill != "none") {
+      std::vector<std::byte> bytes;
+      for (uint64_t i = 0; i < b.fill_count; ++i) {
+        const std::vector<std::byte> element = pack(b.type, initial(b, i));
+        bytes.insert(bytes.end(), element.begin(), element.end());
+      }
+      if (auto done = gpu_->write(*at, bytes); !done) problem(to_string(done.error()));
+    }
+    if (b.output) static_cast<void>(gpu_->mark_output(*at));
+    if (b.freed) static_cast<void>(gpu_->free(*at));
+  }
+
+  std::vector<uint8_t> parameters(const CaseLaunch& launch, uint32_t module) {
+    std::vector<uint8_t> out;
+    auto info = gpu_->kernel(module, launch.kernel);
+    if (!info) return out;
+    out.resize(info->parameter_block_bytes);
+    for (size_t i = 0; i < launch.args.size() && i < info->parameter_offsets.size(); ++i) {
+      const std::string& arg = launch.args[i];
+      const size_t colon = arg.find(':');
+      std::vector<std::byte> bytes;
+      if (colon == std::string::npos) {
+        // name or name+bytes
+        const size_t plus = arg.find('+');
+        uint64_t value = address_[arg.substr(0, plus)];
+        if (plus != std::string::npos) value += std::stoull(arg.substr(plus + 1));
+        bytes.resize(8);
+        memcpy(bytes.data(), &value, 8);
+      } else {
+        std::string rest = arg.substr(colon + 1);
+        for (size_t comma = 0; comma != std::string::npos;) {
+          comma = rest.find(',');
+          const std::vector<std::byte> one =
+              pack(arg.substr(0, colon), std::stod(rest.substr(0, comma)));
+          bytes.insert(bytes.end(), one.begin(), one.end());
+          if (comma != std::string::npos) rest = rest.substr(comma + 1);
+        }
+      }
+      const size_t room = std::min<size_t>(bytes.size(), info->parameter_bytes[i]);
+      memcpy(out.data() + info->parameter_offsets[i], bytes.data(), room);
+    }
+    return out;
+  }
+
+  void check_report(const LaunchReport& report) {
+    static const char* const kStatus[] = {"completed",  "invalid",       "faulted",
+                                          "deadlocked", "out_of_budget", "cancelled"};
+    const CaseExpect& expect = test_.expect;
+    if (expect.status != kStatus[static_cast<size_t>(report.status)])
+      problem(fmt::format("status {} ({}), expected {}",
+                          kStatus[static_cast<size_t>(report.status)], report.message,
+                          expect.status));
+    static const char* const kRefusal[] = {"",
+                                           "invalid_value",
+                                           "invalid_configuration",
+                                           "too_many_resources",
+                                           "cooperative_too_large",
+                                           "missing_symbol"};
+    if (expect.refusal != kRefusal[static_cast<size_t>(report.refusal)])
+      problem(fmt::format("refusal {} ({})", kRefusal[static_cast<size_t>(report.refusal)],
+                          report.message));
+    if (report.message.find(expect.message) == std::string::npos)
+      problem(fmt::format("message '{}' lacks '{}'", report.message, expect.message));
+    if (expect.printed_given && printed_ != expect.printed)
+      problem(fmt::format("printed '{}', expected '{}'", printed_, expect.printed));
+    check_findings(report);
+    const auto& total = report.metrics.total;
+    const std::map<std::string, double> have = {
+        {"thread_instructions", static_cast<double>(report.thread_instructions)},
+        {"warp_instructions", static_cast<double>(total.warp_instructions)},
+        {"branches", static_cast<double>(total.branches)},
+        {"divergent_branches", static_cast<double>(total.divergent_branches)},
+        {"predicated_off", static_cast<double>(total.predicated_off)},
+        {"barriers", static_cast<double>(total.barriers)},
+        {"flops", static_cast<double>(total.flops)}};
+    for (const auto& [name, value] : expect.metrics)
+      if (have.count(name) == 0 || have.at(name) != value)
+        problem(fmt::format("metric {} is {}, expected {}", name,
+                            have.count(name) == 0 ? -1 : have.at(name), value));
+  }
+
+  void check_findings(const LaunchReport& report) {
+    std::vector<bool> used(report.findings.size(), false);
+    for (const CaseExpect::Finding& wanted : test_.expect.findings) {
+      bool found = false;
+      for (size_t i = 0; i < report.findings.size() && !found; ++i) {
+        const Finding& f = report.findings[i];
+        const auto place = [](const Dim3& d) { return fmt::format("{},{},{}", d.x, d.y, d.z); };
+        if (used[i] || code_of(f.kind) != wanted.code ||
+            (!wanted.grade.empty() && name_of(f.grade) != wanted.grade) ||
+            (wanted.count >= 0 && f.count != static_cast<uint64_t>(wanted.count)) ||
+            (wanted.line >= 0 && f.ptx_line != wanted.line) ||
+            f.detail.find(wanted.detail) == std::string::npos ||
+            (!wanted.block.empty() && place(f.block) != wanted.block) ||
+            (!wanted.thread.empty() && place(f.thread) != wanted.thread))
+          continue;
+        used[i] = found = true;
+      }
+      if (!found)
+        problem(fmt::format("no finding {} {} count {} line {} '{}'", wanted.grade, wanted.code,
+                            wanted.count, wanted.line, wanted.detail));
+    }
+    for (size_t i = 0; i < report.findings.size(); ++i)
+      if (!used[i]) problem("unexpected: " + to_string(report.findings[i]));
+  }
+
+  std::vector<std::byte> bytes_of(const CaseBuffer& b) {
+    std::vector<std::byte> bytes(b.count * bytes_of_type(b.type));
+    if (auto done = gpu_->read(address_[b.name], bytes); !done) problem(to_string(done.error()));
+    return bytes;
+  }
+
+  void check_buffer(const CaseExpect::Buffer& expected) {
+    const CaseBuffer* b = buffer(expected.name);
+    if (b == nullptr) return problem("no buffer " + expected.name);
+    const std::vector<std::byte> bytes = bytes_of(*b);
+    const uint64_t size = bytes_of_type(b->type);
+    const uint64_t n =
+        expected.rule == "values" ? std::min<uint64_t>(expected.values.size(), b->count) : b->count;
+    if (expected.rule == "values" && n == 0) problem("no values expected of " + expected.name);
+    for (uint64_t i = 0; i < n; ++i) {
+      double want = 0;
+      if (expected.rule == "values") want = expected.values[i];
+      if (expected.rule == "constant") want = expected.start;
+      if (expected.rule == "iota") want = expected.start + expected.step * static_cast<double>(i);
+      if (expected.rule == "sum")
+        for (const std::string& name : expected.of) want += initial(*buffer(name), i);
+      const std::vector<std::byte> element = pack(b->type, want);
+      if (memcmp(element.data(), bytes.data() + i * size, size) != 0) {
+        uint64_t got = 0, wanted = 0;
+        memcpy(&got, bytes.data() + i * size, size);
+        memcpy(&wanted, element.data(), size);
+        return problem(fmt::format("{}[{}] is 0x{:x}, expected 0x{:x} ({})", expected.name, i, got,
+                                   wanted, want));
+      }
+    }
+  }
+
+  void check_coverage(const CaseExpect::Coverage& expected) {
+    auto coverage = gpu_->coverage(address_[expected.name]);
+    if (!coverage) return problem(to_string(coverage.error()));
+    std::vector<double> missing;
+    for (const Coverage::Run& run : coverage->missing) {
+      missing.push_back(static_cast<double>(run.begin));
+      missing.push_back(static_cast<double>(run.end));
+    }
+    if (expected.written >= 0 && coverage->written != static_cast<uint64_t>(expected.written))
+      problem(fmt::format("{}: {} bytes written", expected.name, coverage->written));
+    if (expected.twice >= 0 &&
+        coverage->written_more_than_once != static_cast<uint64_t>(expected.twice))
+      problem(fmt::format("{}: {} bytes written twice", expected.name,
+                          coverage->written_more_than_once));
+    if (missing != expected.missing)
+      problem(fmt::format("{}: {} missing runs, first at {}", expected.name, missing.size() / 2,
+                          missing.empty() ? -1 : missing[0]));
+  }
+
+  const Case& test_;
+  std::unique_ptr<Device> gpu_;
+  std::map<std::string, uint64_t> address_;
+  std::string printed_;
+};
+
+}  // namespace
+
+std::vector<std::string> run_case(const Case& test) {
+  std::vector<std::string> out;
+  for (const Schedule& schedule : test.schedules)
+    for (const uint32_t threads : {1u, 2u}) {
+      Run run(test);
+      run.go(schedule, threads);
+      for (const std::string& problem : run.problems)
+        out.push_back(fmt::format("seed {} quantum {} threads {}: {}", schedule.seed,
+                                  schedule.quantum, threads, problem));
+    }
+  return out;
+}
+
+}  // namespace fiel::vgpu::test

@@ -122,6 +122,8 @@ bool Parser::constant_binary(Constant& out, int floor, uint32_t depth) {
   for (;;) {
     // Operators are one-character tokens; a second one is glued by position.
     if (token().kind != TokenKind::punctuation) return true;
+    constexpr std::string_view kFirst = "<>=!&|^+-*/%";
+    if (kFirst.find(token().punctuation) == std::string_view::npos) return true;
     const std::string_view rest = lexer_.text().substr(lexer_.offset_of(token()), 2);
     const Operator* found = nullptr;
     for (const Operator& candidate : kOperators)

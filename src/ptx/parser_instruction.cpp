@@ -284,13 +284,15 @@ bool Parser::operand(Instruction& out, std::vector<Operand>& list, bool nested) 
       }
     }
   }
-  if (at.kind == TokenKind::number) {  // the common case, without operators
+  if (at.kind == TokenKind::number) {
+    const Lexer before = lexer_;
     if (!number(made)) return false;
     if (made.is_float || is(',') || is(';') || is('}') || is(')')) return true;
-    return syntax(token(), "write constant expressions in parentheses");
+    lexer_ = before;  // an expression, which is rare
   }
   Constant value;
-  if (at.kind != TokenKind::punctuation) return expected("an operand");
+  if (at.kind != TokenKind::punctuation && at.kind != TokenKind::number)
+    return expected("an operand");
   if (!constant(value)) return false;
   made.kind = Operand::Kind::immediate;
   made.bits = static_cast<uint64_t>(value.value);

@@ -2,6 +2,8 @@
 // against what they call.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "ptx/parser.h"
 
@@ -53,6 +55,11 @@ class Check {
     if (std::string text = check_order(); !text.empty()) return text;
     if (made_.op == Opcode::lop3 && made_.mods.bool_op != BoolOp::none && !made_.pair_destination)
       return "lop3 with a boolean operator writes d|p";
+    if (made_.op >= Opcode::vadd && made_.op <= Opcode::vset) {
+      const bool third = made_.mods.secondary != AtomicOp::none || made_.operands[0].selector >= 0;
+      if ((made_.operands.size() == 4) != third)
+        return "a fourth operand goes with .add, .min, .max or a part of the destination";
+    }
     if (made_.op == Opcode::mov) return check_mov();
     size_t at = 0;
     for (const Place* place : places_) {
@@ -62,7 +69,7 @@ class Check {
         return "the operand after '|' must be a predicate register or '_'";
       at += pair ? 2 : 1;
     }
-    return made_.op == Opcode::mma ? check_mma() : "";
+    return check_matrices();
   }
   bool unsupported() const { return unsupported_; }
 
@@ -127,16 +134,30 @@ class Check {
       case Kind::reg:
         return check_register(place, operand, number);
       case Kind::immediate:
+        return check_constant(place, operand, number);
       case Kind::special:
-        return true;
+        return made_.op == Opcode::cvt ||
+               problem(fmt::format("operand {}: a special register is read by mov", number));
       case Kind::symbol:
-        if (made_.op == Opcode::cvta || made_.op == Opcode::isspacep || made_.op == Opcode::st ||
-            bits_wanted(place, made_.mods) >= 32)
-          return true;
-        return problem(fmt::format("operand {}: an address does not fit", number));
+        return made_.op == Opcode::cvta ||
+               problem(fmt::format("operand {}: an address is taken by mov or cvta", number));
       default:
         return problem(fmt::format("operand {} must be a register or a constant", number));
     }
+  }
+
+  /// A pattern taken for an integer, or an integer for a pattern, would be a silent wrong value.
+  bool check_constant(const Place& place, const Operand& operand, size_t number) {
+    if (place.width > Width::type3) return true;
+    return constant_fits(made_.mods.types[static_cast<size_t>(place.width)], operand) ||
+           problem(fmt::format("operand {}: the constant is not of type {}", number,
+                               name_of(made_.mods.types[static_cast<size_t>(place.width)])));
+  }
+  static bool constant_fits(Type type, const Operand& operand) {
+    if (type == Type::f32 || type == Type::f64) return operand.is_float;
+    if (type == Type::b32) return !operand.is_float || !operand.is_double;
+    if (type == Type::b64 || (fiel::ptx::is_float(type))) return true;
+    return !operand.is_float;
   }
 
   bool check_vector(const Place& place, const Operand& operand, size_t number) {
@@ -159,7 +180,12 @@ class Check {
   }
 
   bool check_destination(const Place& place, const Operand& operand, size_t number) {
-    if (operand.kind == Kind::sink) return true;
+    if (operand.kind == Kind::sink) {
+      const bool element = place.role == Role::vector_destination && made_.mods.vector > 1;
+      const bool may =
+          place.pair || element || made_.op == Opcode::atom || made_.op == Opcode::mbarrier;
+      return may || problem(fmt::format("operand {}: this result cannot be thrown away", number));
+    }
     if (operand.kind != Kind::reg || operand.negated)
       return problem(fmt::format("operand {} is written, so it must be a register", number));
     return check_register(place, operand, number);
@@ -246,6 +272,21 @@ class Check {
     return known == 0 ? 0 : std::max(sum, known * n);  // `_` and constants are as wide as the rest
   }
 
+  static bool special_fits(SpecialReg special, uint32_t bits) {
+    switch (special) {
+      case SpecialReg::gridid:
+        return bits >= 32;
+      case SpecialReg::clock64:
+      case SpecialReg::globaltimer:
+      case SpecialReg::current_graph_exec:
+        return bits == 64;
+      case SpecialReg::is_explicit_cluster:
+        return bits == 1;
+      default:
+        return bits == 16 || bits == 32;
+    }
+  }
+
   std::string check_mov() {
     const uint32_t want = bits_of(made_.mods.types[0]);
     const Operand& to = made_.operands[0];
@@ -256,6 +297,11 @@ class Check {
         to.elements.size() != from.elements.size())
       return "both vectors must have as many elements";
     if (from.kind == Kind::sink || from.kind == Kind::memory) return "operand 2 must be a value";
+    if (from.kind == Kind::immediate && !constant_fits(made_.mods.types[0], from))
+      return "operand 2: the constant is not of this type";
+    if (from.kind == Kind::special && !special_fits(from.special, want))
+      return fmt::format("{} does not fit {} bits", name_of(from.special), want);
+    if (from.kind == Kind::symbol && want < 32) return "operand 2: an address does not fit";
     if (from.negated && want != 1) return "'!' goes with predicates only";
     const bool elementwise = to.kind == Kind::vector && from.kind == Kind::vector;
     for (const Operand* operand : {&to, &from}) {
@@ -277,28 +323,74 @@ class Check {
     return std::max<size_t>(1, bits / reg);
   }
 
+  std::string check_matrices() {
+    switch (made_.op) {
+      case Opcode::mma:
+        return check_mma();
+      case Opcode::wmma:
+        return check_wmma();
+      case Opcode::ldmatrix:
+        return check_registers(0, made_.mods.matrices, Type::b32);
+      case Opcode::stmatrix:
+        return check_registers(1, made_.mods.matrices, Type::b32);
+      default:
+        return "";
+    }
+  }
+
+  std::string check_registers(size_t index, size_t want, Type type) {
+    const Operand& operand = made_.operands[index];
+    const size_t have = operand.kind == Kind::vector ? operand.elements.size() : 1;
+    if (have != want)
+      return fmt::format("operand {} has {} registers, {} wanted", index + 1, have, want);
+    const uint32_t bits = type == Type::f64 ? 64 : 32;
+    const auto wrong = [&](const Operand& element) {
+      return element.kind == Kind::reg && bits_of(registers_[element.reg].type) != bits;
+    };
+    if (wrong(operand) || std::any_of(operand.elements.begin(), operand.elements.end(), wrong))
+      return fmt::format("operand {} must hold registers of {} bits", index + 1, bits);
+    return "";
+  }
+
   std::string check_mma() {
     const Modifiers& m = made_.mods;
     const MmaShape s = m.shape;
-    const bool quad = s.k == 4 && s.n == 8 && s.m == 8 && m.types[1] == Type::f16;
-    size_t want[4] = {
-        fragment_registers(m.types[0], s.m, s.n), fragment_registers(m.types[1], s.m, s.k),
-        fragment_registers(m.types[2], s.k, s.n), fragment_registers(m.types[3], s.m, s.n)};
-    if (quad) {  // m8n8k4.f16 is four matrices at once, one for each eight lanes
-      want[0] = m.types[0] == Type::f16 ? 4 : 8;
-      want[1] = want[2] = 2;
-      want[3] = m.types[3] == Type::f16 ? 4 : 8;
+    // m8n8k4.f16 is four matrices at once, one for each eight lanes.
+    const bool quad = s == MmaShape{8, 8, 4} && m.types[1] == Type::f16;
+    if (!quad && m.types[0] != m.types[3]) return "the types of the result and the addend differ";
+    const size_t result[2] = {m.types[0] == Type::f16 ? size_t{4} : size_t{8},
+                              m.types[3] == Type::f16 ? size_t{4} : size_t{8}};
+    const size_t want[4] = {quad ? result[0] : fragment_registers(m.types[0], s.m, s.n),
+                            quad ? 2 : fragment_registers(m.types[1], s.m, s.k),
+                            quad ? 2 : fragment_registers(m.types[2], s.k, s.n),
+                            quad ? result[1] : fragment_registers(m.types[3], s.m, s.n)};
+    for (size_t i = 0; i < 4; ++i)
+      if (std::string text = check_registers(i, want[i], m.types[i]); !text.empty()) return text;
+    return "";
+  }
+
+  /// f16 factors are held twice, so 8 registers in every shape; all others once.
+  static size_t wmma_registers(Type type, char part, MmaShape s) {
+    if (part == 'c') return fragment_registers(type, s.m, s.n);
+    if (type == Type::f16) return 8;
+    return part == 'a' ? fragment_registers(type, s.m, s.k) : fragment_registers(type, s.k, s.n);
+  }
+
+  std::string check_wmma() {
+    const Modifiers& m = made_.mods;
+    if (!m.mma) {
+      const char part = m.load_a ? 'a' : m.load_b ? 'b' : 'c';
+      return check_registers(m.store_d ? 1 : 0, wmma_registers(m.types[0], part, m.shape),
+                             m.types[0]);
     }
-    for (size_t i = 0; i < 4; ++i) {
-      const Operand& operand = made_.operands[i];
-      const size_t have = operand.kind == Kind::vector ? operand.elements.size() : 1;
-      if (have != want[i])
-        return fmt::format("operand {} has {} registers, {} wanted", i + 1, have, want[i]);
-      const uint32_t bits = m.types[i] == Type::f64 ? 64 : 32;
-      for (const Operand& element : operand.elements)
-        if (element.kind == Kind::reg && bits_of(registers_[element.reg].type) != bits)
-          return fmt::format("operand {} must hold registers of {} bits", i + 1, bits);
-    }
+    const bool two = m.n_types == 2;  // .dtype.ctype, the factors are f16
+    const Type types[4] = {m.types[0], two ? Type::f16 : m.types[1], two ? Type::f16 : m.types[2],
+                           m.types[two ? 1 : 3]};
+    for (size_t i = 0; i < 4; ++i)
+      if (std::string text =
+              check_registers(i, wmma_registers(types[i], "cabc"[i], m.shape), types[i]);
+          !text.empty())
+        return text;
     return "";
   }
 

@@ -117,6 +117,7 @@ TEST(Instruction, ReadsNumbersOfEveryKind) {
   EXPECT_EQ(one("mov.u32 %r1, 0b110;").operands[1].bits, 6u);
   EXPECT_EQ(one("mov.u32 %r1, -2147483648;").operands[1].bits, uint64_t(int64_t{-2147483648}));
   EXPECT_EQ(one("mov.u32 %r1, (3 + 4) * 2;").operands[1].bits, 14u);
+  EXPECT_EQ(one("add.u32 %r1, %r2, 3 * 4 + 1;").operands[2].bits, 13u);
   EXPECT_EQ(one("mov.f64 %d1, 0d3FF8000000000000;").operands[1].bits, std::bit_cast<uint64_t>(1.5));
   EXPECT_EQ(one("mov.f32 %f1, -1.5e1;").operands[1].bits, std::bit_cast<uint64_t>(-15.0));
   EXPECT_EQ(one("mov.f32 %f1, -0f3F800000;").operands[1].bits, 0xBF800000u);

@@ -105,6 +105,17 @@ TEST(Refusal, NamesWhatDoesNotGoTogether) {
            {"call k, (%rd1);", "call of an .entry"},
            {"mov.u32 %r1, 1/0;", ""},
            {"mov.f32 %f1, 0f3F80;", "not a number"},
+           {"add.f32 %f1, %f2, 1;", "not of type f32"},
+           {"add.u32 %r1, %r2, 0f3F800000;", "not of type u32"},
+           {"add.u32 _, %r1, %r2;", "cannot be thrown away"},
+           {"setp.eq.u32 %p1, %tid.x, 0;", "special register is read by mov"},
+           {"add.u64 %rd1, p, 4;", "an address is taken by mov"},
+           {"mov.u32 %r1, %clock64;", "does not fit 32 bits"},
+           {"ld.relaxed.u32 %r1, [%rd1];", "needs a scope"},
+           {"setp.lo.s32 %p1, %r1, %r2;", "setp.lo.s32"},
+           {"cvt.s32.f32 %r1, %f1;", "cvt.s32.f32"},
+           {"wmma.store.d.sync.aligned.row.m16n16k16.f32 [%rd1], {%f1,%f2}, %r1;",
+            "has 2 registers, 8 wanted"},
            {".shared .align 3 .b8 s[4];", "not a power of two"},
        }) {
     const Error e = refused(kernel(c.text));

@@ -90,10 +90,27 @@ void separate_long_integers(const Tensor& y, const Tensor& a, int64_t begin, int
   }
 }
 
-/// Elements [begin, begin + n) in row-major order, whatever the strides.
+/// Elements [begin, begin + n) in row-major order, whatever the strides: row by row, so that an
+/// expanded or sliced tensor of any size is read without a copy of it.
 void read(const Tensor& t, int64_t begin, int64_t n, double* out) {
-  if (t.is_contiguous()) return to_f64(t.dtype(), t.data() + begin * size_of(t.dtype()), n, out);
-  for (int64_t i = 0; i < n; ++i) out[i] = t.at_flat(begin + i);
+  const int64_t step = size_of(t.dtype());
+  if (t.is_contiguous()) return to_f64(t.dtype(), t.data() + begin * step, n, out);
+  const int64_t row = t.shape().back(), stride = t.strides().back();
+  while (n > 0) {
+    const int64_t column = begin % row, count = std::min(n, row - column);
+    const Shape index = unravel(begin, t.shape());
+    int64_t offset = 0;
+    for (size_t d = 0; d < index.size(); ++d) offset += index[d] * t.strides()[d];
+    const std::byte* from = t.data() + offset * step;
+    if (stride == 1) {
+      to_f64(t.dtype(), from, count, out);
+    } else {
+      for (int64_t i = 0; i < count; ++i) out[i] = load_as_f64(t.dtype(), from + i * stride * step);
+    }
+    begin += count;
+    out += count;
+    n -= count;
+  }
 }
 
 struct FirstPass {

@@ -81,6 +81,9 @@ struct CallOutcome {
   int64_t wall_ns = 0;         ///< ours, for limits; never a speed
   uint64_t candidate_allocated_bytes = 0;  ///< device memory the candidate holds after the call
   uint64_t peak_device_bytes = 0;
+  std::string module_error;     ///< PTX that the virtual GPU refused, with its line; `unsupported`
+  uint64_t stray_requests = 0;  ///< CUDA calls made outside a call (background threads): refused
+  bool asked_for_time = false;  ///< used cudaEventElapsedTime, which is always 0 here
 };
 
 class BareSession {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/files.h"
 #include "task/task.h"
 #include "tensor/random.h"
 
@@ -70,6 +71,16 @@ TEST(TaskFiles, HoldTheFourOfTheArticle) {
   std::vector<std::string> names = task_files();
   for (const char* name : {"softmax", "layernorm", "gelu_bias_residual", "matmul_bias_relu"})
     EXPECT_TRUE(std::count(names.begin(), names.end(), name)) << name;
+}
+
+TEST(TaskFiles, TheExampleOfTheDocumentationLoads) {
+  const std::string page = *read_file(FIEL_SOURCE_DIR "/docs/tasks.md");
+  const size_t begin = page.find("```toml\n") + 8, end = page.find("```", begin);
+  ASSERT_NE(end, std::string::npos);
+  Result<Task> task = parse_task(page.substr(begin, end - begin), "docs/tasks.md");
+  ASSERT_TRUE(task) << to_string(task.error());
+  for (const std::string& name : distribution_names())
+    EXPECT_NE(page.find("| `" + name), std::string::npos) << name << " is not documented";
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ inline uint64_t element_bits(const uint64_t (*regs)[32], int lane, int i, int bi
 struct Number {
   bool nan = false, infinite = false, negative = false;
   int64_t significand = 0;  // magnitude
-  int exponent = -126;
+  int exponent = 0;
   int fraction_bits = 0;
 };
 inline Number decode(El t, uint64_t bits) {
@@ -101,7 +101,6 @@ inline Number decode(El t, uint64_t bits) {
   }
   x.significand = biased == 0 ? fraction : fraction | int64_t{1} << f.fraction_bits;
   x.exponent = biased == 0 ? f.smallest() : biased - f.bias();
-  if (x.significand == 0) x.exponent = -126;
   return x;
 }
 
@@ -152,7 +151,7 @@ inline uint32_t to_f16_nearest(__int128 s, int e) {
     q = magnitude >> (unit - e);
     if (rest > half || (rest == half && (q & 1) != 0)) ++q;
   }
-  if (q == 0) return sign;
+  if (q == 0) return 0;
   if (unit == -24) return sign | static_cast<uint32_t>(q);  // a carry into 1024 is the first normal
   uint32_t bits = static_cast<uint32_t>(unit + 10 + 14) << 10;
   bits += static_cast<uint32_t>(q);  // its leading 1024 adds the last step of the exponent
@@ -162,7 +161,8 @@ inline uint32_t to_f16_nearest(__int128 s, int e) {
 inline uint64_t fused(const std::vector<Number>& a, const std::vector<Number>& b, const Number& c,
                       bool f16_result) {
   bool nan = c.nan, plus = c.infinite && !c.negative, minus = c.infinite && c.negative;
-  int largest = c.exponent;
+  int largest = -133;
+  if (c.significand != 0) largest = std::max(largest, c.exponent);
   for (size_t i = 0; i < a.size(); ++i) {
     nan |= a[i].nan || b[i].nan;
     if (a[i].infinite || b[i].infinite) {
@@ -170,7 +170,9 @@ inline uint64_t fused(const std::vector<Number>& a, const std::vector<Number>& b
       if (!other.infinite && other.significand == 0) nan = true;
       (a[i].negative != b[i].negative ? minus : plus) = true;
     }
-    largest = std::max(largest, a[i].exponent + b[i].exponent);
+    if (a[i].significand != 0 && b[i].significand != 0) {
+      largest = std::max(largest, a[i].exponent + b[i].exponent);
+    }
   }
   if (nan || (plus && minus)) return f16_result ? 0x7fff : 0x7fffffff;
   if (plus || minus)
@@ -179,7 +181,8 @@ inline uint64_t fused(const std::vector<Number>& a, const std::vector<Number>& b
   const auto add = [&](__int128 magnitude, int fraction_bits, int exponent, bool negative) {
     // magnitude · 2^(exponent - fraction_bits), in units of 2^(largest - 25)
     const int down = largest - exponent;
-    const __int128 term = down > 100 ? 0 : (magnitude << 25 >> fraction_bits) >> down;
+    const __int128 term =
+        magnitude == 0 || down > 100 ? 0 : (magnitude << 25 >> fraction_bits) >> down;
     sum += negative ? -term : term;
   };
   add(c.significand, c.fraction_bits, c.exponent, c.negative);
@@ -266,17 +269,22 @@ inline uint64_t dot_integer(const Form& f, const std::vector<uint64_t>& a,
 }
 inline uint64_t dot_f64(const Form& f, const std::vector<uint64_t>& a,
                         const std::vector<uint64_t>& b, uint64_t c) {
-  double acc, x, y;
-  std::memcpy(&acc, &c, 8);
+  const auto value = [](uint64_t bits) {
+    double v;
+    std::memcpy(&v, &bits, 8);
+    return v;
+  };
+  uint64_t acc = c;
   for (int k = 0; k < f.k; ++k) {
-    std::memcpy(&x, &a[k], 8);
-    std::memcpy(&y, &b[k], 8);
-    acc = std::fma(x, y, acc);
+    uint64_t nan = 0;
+    for (const uint64_t operand : {a[k], acc, b[k]}) {  // the last NaN wins
+      if (std::isnan(value(operand))) nan = operand | uint64_t{1} << 51;
+    }
+    const double sum = std::fma(value(a[k]), value(b[k]), value(acc));
+    std::memcpy(&acc, &sum, 8);
+    if (std::isnan(sum)) acc = nan != 0 ? nan : 0xfff8000000000000u;
   }
-  if (std::isnan(acc)) return 0xfff8000000000000u;
-  uint64_t bits;
-  std::memcpy(&bits, &acc, 8);
-  return bits;
+  return acc;
 }
 
 inline Result multiply(const Form& f, const Operands& x) {

@@ -266,8 +266,8 @@ Work instance_cost(const Call& c) {
 }
 Work normalize_cost(const Call& c) {
   double n = 1;
-  for (int64_t d : normalize_dims(c.integers("dim"), c.shape(0).size()).value())
-    n *= static_cast<double>(c.shape(0)[static_cast<size_t>(d)]);
+  const auto dims = normalize_dims(c.integers("dim"), c.shape(0).size());
+  for (int64_t d : *dims) n *= static_cast<double>(c.shape(0)[static_cast<size_t>(d)]);
   return {3 * static_cast<double>(saturating_product(c.shape(0))), n};
 }
 Work response_cost(const Call& c) {

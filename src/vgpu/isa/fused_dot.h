@@ -2,11 +2,11 @@
 //
 //   FusedTile t; begin(t); unpack_a16<false>(t, …); …; multiply<16, 16, false>(t);  // t.out_f32
 //
-// The rule (published by MMA-Sim, arXiv 2511.10909; checked against an H200 in tests/vgpu/golden):
-// the exponent of a product is the sum of its factors' exponents (subnormals have the smallest
-// normal exponent, zero has -126); with E the largest exponent of c and all products, each term is
-// truncated towards zero to a multiple of 2^(E-25); the sum of those is exact; it is rounded
-// towards zero to f32, or to nearest even to f16.
+// The rule (MMA-Sim, arXiv 2511.10909, and what an H200 showed beyond it: tests/vgpu/golden): the
+// exponent of a product is the sum of its factors' exponents, subnormals having that of the
+// smallest normal; with E the largest exponent of c and the products that are not zero, and at
+// least -133, each term is truncated towards zero to a multiple of 2^(E-25); the sum of those is
+// exact; it is rounded towards zero to f32, or to nearest even to f16. A result of zero is +0.
 //
 // Every factor is held as f32, which is exact for f16, bf16 and tf32. Truncation is a multiply by
 // 2^(25-E) and a convert to int32, both exact while E stays in [-98, 110]; a tile with an infinity,
@@ -23,6 +23,8 @@ namespace fiel::vgpu::FIEL_ISA {
 inline constexpr int kFractionBits = 25;
 inline constexpr int kSmallestFastExponent = -98;
 inline constexpr int kLargestFastExponent = 110;
+/// Below any sum of exponents, and twice it is still an int16.
+inline constexpr int kExponentOfZero = -10000;
 
 struct alignas(64) FusedTile {
   float a[16][16];         ///< [m][k]
@@ -56,17 +58,22 @@ namespace detail {
   const __m256i biased = _mm256_max_epi16(_mm256_srli_epi16(magnitude, 10), _mm256_set1_epi16(1));
   const __m256i zero = _mm256_cmpeq_epi16(magnitude, _mm256_setzero_si256());
   return _mm256_blendv_epi8(_mm256_sub_epi16(biased, _mm256_set1_epi16(15)),
-                            _mm256_set1_epi16(-126), zero);
+                            _mm256_set1_epi16(kExponentOfZero), zero);
 }
 [[gnu::always_inline]] inline __m256i exponents_bf16(__m256i bits) {
   const __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi16(0x7fff));
-  return _mm256_sub_epi16(_mm256_max_epi16(_mm256_srli_epi16(magnitude, 7), _mm256_set1_epi16(1)),
-                          _mm256_set1_epi16(127));
+  const __m256i biased = _mm256_max_epi16(_mm256_srli_epi16(magnitude, 7), _mm256_set1_epi16(1));
+  const __m256i zero = _mm256_cmpeq_epi16(magnitude, _mm256_setzero_si256());
+  return _mm256_blendv_epi8(_mm256_sub_epi16(biased, _mm256_set1_epi16(127)),
+                            _mm256_set1_epi16(kExponentOfZero), zero);
 }
 /// Unbiased exponents of eight f32.
 [[gnu::always_inline]] inline __m256i exponents_f32(__m256i bits) {
-  const __m256i biased = _mm256_srli_epi32(_mm256_slli_epi32(bits, 1), 24);
-  return _mm256_sub_epi32(_mm256_max_epi32(biased, _mm256_set1_epi32(1)), _mm256_set1_epi32(127));
+  const __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));
+  const __m256i biased = _mm256_max_epi32(_mm256_srli_epi32(magnitude, 23), _mm256_set1_epi32(1));
+  const __m256i zero = _mm256_cmpeq_epi32(magnitude, _mm256_setzero_si256());
+  return _mm256_blendv_epi8(_mm256_sub_epi32(biased, _mm256_set1_epi32(127)),
+                            _mm256_set1_epi32(kExponentOfZero), zero);
 }
 
 [[gnu::always_inline]] inline void note_f16(FusedTile& t, __m256i bits) {
@@ -226,7 +233,7 @@ template <bool Bf16>
 [[gnu::always_inline]] inline void zero_c(FusedTile& t, int rows) {
   for (int i = 0; i < rows; ++i) {
     _mm256_storeu_ps(t.c[i], _mm256_setzero_ps());
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(t.ec[i]), _mm256_set1_epi32(-126));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(t.ec[i]), _mm256_set1_epi32(kExponentOfZero));
   }
 }
 [[gnu::always_inline]] inline void begin(FusedTile& t) {
@@ -251,13 +258,17 @@ template <bool Bf16>
     return _mm256_cvtpd_ps(_mm256_castsi256_pd(
         _mm256_or_si256(_mm256_andnot_si256(low, bits), _mm256_andnot_si256(exact, one))));
   };
-  return _mm256_cvtps_ph(_mm256_set_m128(to_odd(hi), to_odd(lo)), _MM_FROUND_TO_NEAREST_INT);
+  const __m128i bits =
+      _mm256_cvtps_ph(_mm256_set_m128(to_odd(hi), to_odd(lo)), _MM_FROUND_TO_NEAREST_INT);
+  // A result that rounds to zero has no sign.
+  const __m128i minus_zero = _mm_set1_epi16(static_cast<short>(0x8000));
+  return _mm_andnot_si128(_mm_cmpeq_epi16(bits, minus_zero), bits);
 }
 
 /// E of each output of row `m`, over c and K products.
 template <int K>
 [[gnu::always_inline]] inline __m256i largest_exponents(const FusedTile& t, int m) {
-  __m256i best = _mm256_set1_epi16(-1000);
+  __m256i best = _mm256_set1_epi16(-32000);
   for (int j = 0; j < K / 2; ++j) {
     int32_t pair;
     std::memcpy(&pair, &t.ea[m][2 * j], 4);

@@ -1,4 +1,5 @@
-// mma of f64: DMMA is a chain of fused multiply-adds in the order of k, starting from c.
+// mma of f64: DMMA is a chain of fused multiply-adds in the order of k, starting from c. Of several
+// NaN operands the product's second wins over the sum, and that over the first (tests/vgpu/golden).
 #include <immintrin.h>
 
 #include <cstring>
@@ -7,6 +8,28 @@
 
 namespace fiel::vgpu::FIEL_ISA {
 namespace {
+
+constexpr uint64_t kQuiet = uint64_t{1} << 51;
+bool is_nan(double x) { return x != x; }
+uint64_t bits_of(double x) {
+  uint64_t bits;
+  std::memcpy(&bits, &x, 8);
+  return bits;
+}
+double value_of(uint64_t bits) {
+  double x;
+  std::memcpy(&x, &bits, 8);
+  return x;
+}
+/// One step of the chain with the device's choice among NaNs; where none comes in, the NaN made is
+/// x86's as well.
+double multiply_add(double a, double b, double c) {
+  for (const double x : {b, c, a}) {
+    if (is_nan(x)) return value_of(bits_of(x) | kQuiet);
+  }
+  const double d = _mm_cvtsd_f64(_mm_fmadd_sd(_mm_set_sd(a), _mm_set_sd(b), _mm_set_sd(c)));
+  return is_nan(d) ? value_of(0xfff8000000000000u) : d;
+}
 
 /// A register of f64 is a block of 8 rows by 4; lane 4·row + column.
 template <int M, int Registers>
@@ -20,6 +43,11 @@ void mma(const MmaFragments& f) {
     }
   }
   double out[M][8];
+  const auto factor = [&](int m, int k) {
+    double a;
+    std::memcpy(&a, f.a[k / 4 * (M / 8) + m / 8] + 8 * (4 * (m % 8) + k % 4), 8);
+    return a;
+  };
   for (int m = 0; m < M; ++m) {
     const int mb = m / 8, row = m % 8;
     alignas(32) double acc[8];
@@ -28,21 +56,23 @@ void mma(const MmaFragments& f) {
     }
     __m256d lo = _mm256_load_pd(acc), hi = _mm256_load_pd(acc + 4);
     for (int k = 0; k < 4 * Registers; ++k) {
-      double a;
-      std::memcpy(&a, f.a[k / 4 * (M / 8) + mb] + 8 * (4 * row + k % 4), 8);
-      const __m256d factor = _mm256_set1_pd(a);
-      lo = _mm256_fmadd_pd(factor, _mm256_load_pd(b[k]), lo);
-      hi = _mm256_fmadd_pd(factor, _mm256_load_pd(b[k] + 4), hi);
+      const __m256d a = _mm256_set1_pd(factor(m, k));
+      lo = _mm256_fmadd_pd(a, _mm256_load_pd(b[k]), lo);
+      hi = _mm256_fmadd_pd(a, _mm256_load_pd(b[k] + 4), hi);
     }
     _mm256_storeu_pd(out[m], lo);
     _mm256_storeu_pd(out[m] + 4, hi);
+    for (int n = 0; n < 8; ++n) {
+      if (!is_nan(out[m][n])) [[likely]]
+        continue;
+      double sum = acc[n];
+      for (int k = 0; k < 4 * Registers; ++k) sum = multiply_add(factor(m, k), b[k][n], sum);
+      out[m][n] = sum;
+    }
   }
   for (int m = 0; m < M; ++m) {
     for (int n = 0; n < 8; ++n) {
-      uint64_t bits;
-      std::memcpy(&bits, &out[m][n], 8);
-      if (out[m][n] != out[m][n]) bits = 0xfff8000000000000u;
-      std::memcpy(f.d[2 * (m / 8) + n % 2] + 8 * (4 * (m % 8) + n / 2), &bits, 8);
+      std::memcpy(f.d[2 * (m / 8) + n % 2] + 8 * (4 * (m % 8) + n / 2), &out[m][n], 8);
     }
   }
 }

@@ -19,6 +19,7 @@ float truncate_to_f32(double x) {
   return static_cast<float>(x);
 }
 uint16_t round_to_f16(double x) {
+  // Below any f16, and where f32 itself would underflow, there is nothing to round.
   const __m256d v = _mm256_set1_pd(std::fabs(x) < 0x1p-60 ? 0.0 : x);
   return static_cast<uint16_t>(_mm_extract_epi16(rounded_to_f16(v, v), 0));
 }
@@ -37,6 +38,9 @@ double power_of_two(int e) {
   std::memcpy(&x, &bits, 8);
   return x;
 }
+
+/// E is never below this: with it, and with no other value, all of an H200's underflow cases agree.
+constexpr int kSmallestExponent = -133;
 
 enum class Input : uint8_t { f16, bf16, tf32 };
 
@@ -77,7 +81,7 @@ void multiply_scalar(FusedTile& t, int rows, int k, bool f16_result) {
       const double unbounded = special_sum(t, m, n, k);
       double s = unbounded;
       if (std::isfinite(unbounded)) {
-        int largest = t.ec[m][n];
+        int largest = std::max(t.ec[m][n], kSmallestExponent);
         for (int i = 0; i < k; ++i) largest = std::max(largest, t.ea[m][i] + t.eb[i / 2][n][i % 2]);
         const double scale = power_of_two(kFractionBits - largest);
         int64_t sum = static_cast<int64_t>(static_cast<double>(t.c[m][n]) * scale);

@@ -1,0 +1,29 @@
+// System-call filters as BPF programs, made before fork and loaded after.
+//
+//   FIEL_TRY(auto program, candidate_filter(0));   // inside its own pid namespace
+//   FIEL_TRY(auto program, candidate_filter(pid)); // without one: signals only to itself
+//
+// Candidates get a deny list: their host code is ordinary C++ and may do ordinary things. The
+// device process, which is ours, gets an allow list.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+
+namespace fiel::sandbox {
+
+/// struct sock_filter[], as bytes.
+using BpfProgram = std::vector<uint8_t>;
+
+Result<BpfProgram> candidate_filter(pid_t only_signal_to);
+/// For a process that computes and talks over descriptors it already has: no files, no network, no
+/// programs. Loads it into this thread and those it starts; call before starting any.
+Status confine_to_computation();
+/// Loads a program into this process; safe after fork.
+bool load_filter(const BpfProgram& program);
+
+}  // namespace fiel::sandbox

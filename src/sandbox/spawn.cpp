@@ -1,0 +1,392 @@
+#include "sandbox/spawn.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/text.h"
+#include "sandbox/bubblewrap.h"
+#include "sandbox/process_tree.h"
+#include "sandbox/seccomp_filter.h"
+
+namespace fiel::sandbox {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kFirstPrivateFd = 64;  ///< where descriptors wait, out of the way of 0…
+constexpr uint64_t kAddressSlack = 4ull << 30;
+
+int pidfd_open(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
+
+/// Everything the child needs, prepared before fork: after it only system calls are made.
+struct Plan {
+  std::vector<std::string> words, variables;
+  std::vector<char*> argv, envp;
+  std::vector<std::pair<int, int>> descriptors;  ///< ours -> theirs
+  std::vector<Fd> owned;
+  std::vector<TempDir> stage;
+  std::string directory;
+  Limits limits;
+  bool drop_root = false;
+  bool own_session = false;
+  bool filter_from_pipe = false;
+};
+
+void set_limit(int resource, uint64_t value) {
+  rlimit limit{value, value};
+  ::setrlimit(static_cast<__rlimit_resource_t>(resource), &limit);
+}
+
+[[noreturn]] void run_child(const Plan& p, int out, int gate, int status, pid_t parent) {
+  auto give_up = [&] {
+    int code = errno;
+    [[maybe_unused]] ssize_t n = ::write(status, &code, sizeof code);
+    ::_exit(127);
+  };
+  ::setsid();
+  // Signals that the judge ignores or blocks must not stay so in the candidate.
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  set_limit(RLIMIT_CORE, 0);
+  set_limit(RLIMIT_FSIZE, p.limits.file_bytes);
+  set_limit(RLIMIT_NOFILE, std::max<uint64_t>(p.limits.descriptors, kFirstPrivateFd * 4));
+  auto cpu = static_cast<rlim_t>(std::max<int64_t>(p.limits.cpu_seconds, 1));
+  rlimit cpu_limit{cpu, cpu + 5};  // SIGXCPU first, so that the reason can be told
+  ::setrlimit(RLIMIT_CPU, &cpu_limit);
+  set_limit(RLIMIT_AS, p.limits.memory_bytes * 2 + kAddressSlack);
+  if (p.drop_root && (::setgroups(0, nullptr) != 0 || ::setresgid(kNobody, kNobody, kNobody) != 0 ||
+                      ::setresuid(kNobody, kNobody, kNobody) != 0))
+    give_up();
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);  // it died before we asked to die with it
+  int null = ::open("/dev/null", O_RDONLY);
+  if (null < 0 || ::dup2(null, 0) < 0 || ::dup2(out, 1) < 0 || ::dup2(out, 2) < 0) give_up();
+  if (p.filter_from_pipe) {
+    // The filter names our own pid, which only the parent knew in time to make it.
+    uint8_t bytes[1 << 16];
+    size_t n = 0;
+    for (ssize_t r; (r = ::read(gate, bytes + n, sizeof bytes - n)) > 0;)
+      n += static_cast<size_t>(r);
+    struct {
+      unsigned short length;
+      void* filter;
+    } program{static_cast<unsigned short>(n / 8), bytes};
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) give_up();
+    if (n > 0 && ::prctl(PR_SET_SECCOMP, 2, &program) != 0) give_up();
+  }
+  for (auto [from, to] : p.descriptors)
+    if (::dup2(from, to) < 0) give_up();
+  if (!p.directory.empty() && ::chdir(p.directory.c_str()) != 0) give_up();
+  ::execve(p.argv[0], p.argv.data(), p.envp.data());
+  give_up();
+  ::_exit(127);
+}
+
+class ChildProcess final : public Child {
+ public:
+  ~ChildProcess() override {
+    kill();
+    wait(2'000);
+  }
+  const IsolationReport& isolation() const override { return report; }
+  pid_t pid() const override { return pid_; }
+  int exit_descriptor() const override { return pidfd_.get(); }
+  bool running() override {
+    reap(false);
+    return !ended_;
+  }
+  void kill() override {
+    if (ended_ || pid_ <= 0) return;
+    killed_by_us = true;
+    ::kill(-pid_, SIGKILL);  // it leads its own session
+    ::kill(pid_, SIGKILL);
+  }
+
+  bool pump(int64_t timeout_ms, int also) override {
+    pollfd fds[3] = {{also, POLLIN, 0}, {out_.get(), POLLIN, 0}, {pidfd_.get(), POLLIN, 0}};
+    if (ended_) fds[2].fd = -1;
+    ::poll(fds, 3, static_cast<int>(std::clamp<int64_t>(timeout_ms, 0, 1000)));
+    if (fds[1].revents) drain();
+    if (fds[2].revents) reap(false);
+    watch_memory();
+    return fds[0].revents != 0;
+  }
+
+  void wait(int64_t timeout_ms) override {
+    int64_t waited = 0;
+    while (!ended_ && waited < timeout_ms) {
+      pollfd fds[2] = {{pidfd_.get(), POLLIN, 0}, {out_.get(), POLLIN, 0}};
+      int step = static_cast<int>(std::min<int64_t>(50, timeout_ms - waited));
+      int ready = ::poll(fds, 2, step);
+      if (ready <= 0) waited += step;
+      if (fds[1].revents) drain();
+      reap(false);
+      if (fds[1].revents && !fds[0].revents) waited += 1;  // a flood of output is no reason to stay
+    }
+    if (!ended_) {
+      kill();
+      reap(true);
+    }
+    drain();
+  }
+
+  void adopt(pid_t pid, Fd out, const Limits& limits, bool nested) {
+    pid_ = pid;
+    out_ = std::move(out);
+    pidfd_ = Fd(pidfd_open(pid));
+    limits_ = limits;
+    nested_ = nested;
+  }
+  IsolationReport report;
+  std::vector<TempDir> stage;
+
+ private:
+  void drain() {
+    if (!out_) return;
+    char buffer[1 << 16];
+    for (int i = 0; i < 64; ++i) {  // bounded: a flood must not keep us here
+      ssize_t n = ::read(out_.get(), buffer, sizeof buffer);
+      if (n < 0 && errno == EINTR) continue;
+      if (n == 0 || (n < 0 && errno != EAGAIN)) out_.reset();
+      if (n <= 0) return;
+      output_bytes += static_cast<uint64_t>(n);
+      size_t room = limits_.output_bytes - std::min<uint64_t>(limits_.output_bytes, output.size());
+      output.append(buffer, std::min(static_cast<size_t>(n), room));
+    }
+  }
+
+  void reap(bool block) {
+    if (ended_ || pid_ <= 0) return;
+    int status = 0;
+    pid_t got;
+    while ((got = ::waitpid(pid_, &status, block ? 0 : WNOHANG)) < 0 && errno == EINTR) {}
+    if (got != pid_) return;
+    ended_ = true;
+    if (WIFSIGNALED(status)) signal = WTERMSIG(status);
+    if (WIFEXITED(status)) exit_code = WEXITSTATUS(status);
+    // bubblewrap hands a signal on as shells do.
+    if (nested_ && exit_code > 128 && exit_code < 128 + 65) {
+      signal = exit_code - 128;
+      exit_code = 0;
+    }
+    if (!nested_) ::kill(-pid_, SIGKILL);  // what it left behind in its group
+    if (signal == SIGXCPU && limit.empty())
+      limit = fmt::format("processor time limit of {} s", limits_.cpu_seconds);
+    if (signal == SIGXFSZ && limit.empty())
+      limit = fmt::format("file size limit of {}", format_bytes(limits_.file_bytes));
+  }
+
+  void watch_memory() {
+    int64_t now = now_ms();
+    if (ended_ || now - last_look_ms_ < kLookEveryMs) return;
+    TreeUsage usage = tree_usage(pid_);
+    last_look_ms_ = now_ms();
+    peak_resident_bytes = std::max(peak_resident_bytes, usage.resident_bytes);
+    if (usage.resident_bytes > limits_.memory_bytes) {
+      limit = fmt::format("memory limit of {}", format_bytes(limits_.memory_bytes));
+      kill();
+    }
+  }
+
+  static constexpr int64_t kLookEveryMs = 20;
+  pid_t pid_ = -1;
+  Fd out_, pidfd_;
+  Limits limits_;
+  bool ended_ = false, nested_ = false;
+  int64_t last_look_ms_ = 0;
+};
+
+Result<Fd> memory_file(const BpfProgram& program) {
+  Fd fd(::memfd_create("fiel-filter", 0));
+  if (!fd ||
+      ::write(fd.get(), program.data(), program.size()) != static_cast<ssize_t>(program.size()))
+    return fail(ErrorCode::io, "no memory file for the system-call filter");
+  ::lseek(fd.get(), 0, SEEK_SET);
+  return fd;
+}
+
+/// Moves a descriptor above the ones the child will see and remembers it.
+Result<int> keep(Plan& plan, Fd fd, const std::string& what) {
+  Fd high(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kFirstPrivateFd));
+  if (!high)
+    return fail(ErrorCode::io, fmt::format("cannot open {}: {}", what, std::strerror(errno)));
+  plan.owned.push_back(std::move(high));
+  return plan.owned.back().get();
+}
+
+std::vector<fs::path> system_folders(const SpawnRequest& q) {
+  if (q.writable.empty()) return {"/usr/lib", "/usr/lib64", "/lib", "/lib64"};
+  return {"/usr", "/bin", "/lib", "/lib64"};
+}
+
+Status plan_namespaces(const SpawnRequest& q, const BubblewrapForm& form, Plan& plan) {
+  FIEL_TRY(BpfProgram filter, candidate_filter(0));
+  FIEL_TRY(Fd filter_file, memory_file(filter));
+  std::vector<std::pair<int, std::string>> data;
+  int next = kFirstPrivateFd * 2;  // numbers inside: fixed, so that nothing else collides
+  auto pass = [&](Fd fd, const std::string& what) -> Result<int> {
+    FIEL_TRY(int kept, keep(plan, std::move(fd), what));
+    plan.descriptors.emplace_back(kept, next);
+    return next++;
+  };
+  FIEL_TRY(int filter_fd, pass(std::move(filter_file), "the filter"));
+  for (const auto& [host, inside] : q.files) {
+    FIEL_TRY(int fd, pass(Fd(::open(host.c_str(), O_RDONLY | O_CLOEXEC)), host.string()));
+    data.emplace_back(fd, inside);
+  }
+  // The private /tmp lives in memory: it may not be a way around the memory limit.
+  uint64_t tmp = std::min(plan.limits.memory_bytes / 4, plan.limits.file_bytes * 4);
+  plan.words =
+      bubblewrap_arguments(form, system_folders(q), q.read_only, q.writable, data, tmp, filter_fd);
+  plan.words.insert(plan.words.end(), q.arguments.begin(), q.arguments.end());
+  plan.drop_root = form.drop_root;
+  return {};
+}
+
+Status plan_limits(const SpawnRequest& q, Plan& plan) {
+  plan.words = q.arguments;
+  if (!q.files.empty()) {
+    // Copies: the user that root's candidates become may not see into root's cache.
+    FIEL_TRY(TempDir stage, TempDir::create("fiel-run"));
+    std::error_code ec;
+    fs::permissions(stage.path(), fs::perms(0755), ec);
+    for (const auto& [host, inside] : q.files) {
+      fs::path copy = stage.path() / fs::path(inside).filename();
+      if (!fs::copy_file(host, copy, ec))
+        return fail(ErrorCode::io, fmt::format("cannot copy {}: {}", host.string(), ec.message()));
+      fs::permissions(copy, fs::perms(0755), ec);
+      for (std::string& word : plan.words)
+        if (word == inside) word = copy.string();
+    }
+    plan.stage.push_back(std::move(stage));
+  }
+  plan.drop_root = ::geteuid() == 0 && q.drop_root;
+  plan.directory = q.writable.empty() ? "/tmp" : q.writable.string();
+  plan.filter_from_pipe = true;
+  return {};
+}
+
+Result<std::unique_ptr<Child>> start(const SpawnRequest& q, Plan plan, IsolationReport report,
+                                     const Limits& limits) {
+  for (auto [ours, theirs] : q.descriptors) {
+    Fd copy(::fcntl(ours, F_DUPFD_CLOEXEC, kFirstPrivateFd));
+    if (!copy) return fail(ErrorCode::io, "cannot duplicate a descriptor for the sandbox");
+    plan.descriptors.emplace_back(copy.get(), theirs);
+    plan.owned.push_back(std::move(copy));
+  }
+  for (const auto& [key, value] : q.environment) plan.variables.push_back(key + "=" + value);
+  for (std::string& w : plan.words) plan.argv.push_back(w.data());
+  for (std::string& v : plan.variables) plan.envp.push_back(v.data());
+  plan.argv.push_back(nullptr);
+  plan.envp.push_back(nullptr);
+  int out[2], gate[2], status[2];
+  if (::pipe2(out, O_CLOEXEC) != 0) return fail(ErrorCode::io, "cannot create a pipe");
+  Fd out_read(out[0]), out_write(out[1]);
+  if (::pipe2(gate, O_CLOEXEC) != 0) return fail(ErrorCode::io, "cannot create a pipe");
+  Fd gate_read(gate[0]), gate_write(gate[1]);
+  if (::pipe2(status, O_CLOEXEC) != 0) return fail(ErrorCode::io, "cannot create a pipe");
+  Fd status_read(status[0]), status_write(status[1]);
+  auto child = std::make_unique<ChildProcess>();
+  pid_t parent = ::getpid();
+  pid_t pid = ::fork();
+  if (pid < 0) return fail(ErrorCode::io, std::string("cannot fork: ") + std::strerror(errno));
+  if (pid == 0) {
+    ::close(gate_write.get());
+    run_child(plan, out_write.get(), gate_read.get(), status_write.get(), parent);
+  }
+  ::fcntl(out_read.get(), F_SETFL, O_NONBLOCK);
+  child->adopt(pid, std::move(out_read), limits, !plan.filter_from_pipe);
+  child->report = std::move(report);
+  child->stage = std::move(plan.stage);
+  out_write.reset();
+  status_write.reset();
+  gate_read.reset();
+  if (plan.filter_from_pipe) {
+    if (auto filter = candidate_filter(pid)) {
+      [[maybe_unused]] ssize_t n = ::write(gate_write.get(), filter->data(), filter->size());
+      child->report.in_force.push_back("system-call filter");
+    } else {
+      child->report.missing.push_back("system-call filter: " + filter.error().what);
+    }
+  }
+  gate_write.reset();
+  int code = 0;
+  if (::read(status_read.get(), &code, sizeof code) == sizeof code)
+    return fail(ErrorCode::environment, fmt::format("cannot start {} in the sandbox: {}",
+                                                    plan.words[0], std::strerror(code)));
+  return std::unique_ptr<Child>(std::move(child));
+}
+
+IsolationReport describe(const BubblewrapTrial& trial, bool namespaces, bool dropped) {
+  IsolationReport r;
+  r.level = namespaces ? Level::namespaces : Level::limits;
+  r.in_force = {"resource limits", "clean environment", "private descriptors"};
+  if (dropped) r.in_force.push_back("unprivileged user");
+  if (namespaces) {
+    for (const char* what : {"system-call filter", "user namespace", "no network", "own processes",
+                             "read-only system", "private /tmp"})
+      r.in_force.push_back(what);
+    if (!trial.form->own_proc) r.missing.push_back("own /proc: " + trial.problems.front());
+  } else {
+    r.missing = trial.problems;
+  }
+  return r;
+}
+
+}  // namespace
+
+const char* name_of(Level level) {
+  switch (level) {
+    case Level::none:
+      return "none";
+    case Level::limits:
+      return "limits";
+    case Level::namespaces:
+      return "namespaces";
+  }
+  return "none";
+}
+
+Result<std::unique_ptr<Child>> spawn(const SpawnRequest& request, const IsolationPolicy& policy) {
+  const BubblewrapTrial& trial = bubblewrap_trial(request.drop_root);
+  bool namespaces = policy.wanted >= Level::namespaces && trial.form.has_value();
+  if (policy.required >= Level::namespaces && !namespaces)
+    return fail(
+        ErrorCode::environment, "isolation by namespaces is required and not to be had",
+        trial.problems.empty() ? "do not ask for less than is required" : trial.problems.front());
+  Plan plan;
+  plan.limits = policy.limits;
+  if (namespaces) {
+    FIEL_TRY_STATUS(plan_namespaces(request, *trial.form, plan));
+  } else {
+    FIEL_TRY_STATUS(plan_limits(request, plan));
+  }
+  IsolationReport report = describe(trial, namespaces, plan.drop_root);
+  if (!namespaces && policy.wanted < Level::namespaces) report.missing.clear();
+  return start(request, std::move(plan), std::move(report), policy.limits);
+}
+
+const IsolationReport& probe() {
+  static const IsolationReport report = [] {
+    const BubblewrapTrial& trial = bubblewrap_trial(true);
+    bool ok = trial.form.has_value();
+    return describe(trial, ok, ok ? trial.form->drop_root : ::geteuid() == 0);
+  }();
+  return report;
+}
+
+}  // namespace fiel::sandbox

@@ -1,0 +1,193 @@
+#include "task/error_model.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/parallel.h"
+#include "task/node_evaluation.h"
+#include "tensor/convert.h"
+
+namespace fiel::task {
+
+namespace {
+
+/// Perturbed evaluations. Eight signs from the rows of a Hadamard matrix: up to seven sources of
+/// error that meet in one element never cancel by chance in all of them, where random signs of as
+/// few trials would leave one element in ten thousand with a sensitivity near zero.
+constexpr uint32_t kTrials = 8;
+constexpr int64_t kGrain = 1 << 16;
+
+uint64_t mix(uint64_t x) {  // splitmix64
+  x += 0x9e3779b97f4a7c15ull;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+/// One trial: v[i] · (1 ± amount), signs by source and element.
+class Perturbation {
+ public:
+  Perturbation(uint64_t seed, uint32_t trial) : seed_(seed), trial_(trial) {}
+
+  void apply(Tensor& t, double amount, uint64_t source) const {
+    double* v = t.data_as<double>();
+    const uint64_t key = mix(seed_ ^ (source * 0x2545f4914f6cdd1dull));
+    parallel_for(t.numel(), kGrain, 0, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        // The row of the Hadamard matrix: different sources at one element take different rows.
+        const uint64_t at = mix(seed_ + static_cast<uint64_t>(i));
+        const uint64_t row = 1 + (at + source) % 7;
+        const bool odd = (std::popcount(row & trial_) & 1) != 0;
+        const bool flip = (mix(key ^ static_cast<uint64_t>(i)) & 1) != 0;
+        v[i] *= odd != flip ? 1 - amount : 1 + amount;
+      }
+    });
+  }
+
+ private:
+  uint64_t seed_;
+  uint32_t trial_;
+};
+
+double growth(double n, bool systematic) {
+  return ErrorModel{.reduction_length = n, .systematic = systematic}.growth();
+}
+
+/// Adds (moved - reference)^2 to sum, element by element. Where both are the same infinity or both
+/// NaN nothing moved; where one is not finite the element has no bound.
+void add_square(const Tensor& reference, const Tensor& moved, Tensor& sum) {
+  const std::vector<double> a = reference.to_f64(), b = moved.to_f64();
+  double* s = sum.data_as<double>();
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double d = b[i] - a[i];
+    if (a[i] == b[i] || !std::isfinite(a[i])) continue;
+    s[i] += d * d;
+  }
+}
+
+void finish(Tensor& sum, double unit) {
+  double* s = sum.data_as<double>();
+  for (int64_t i = 0; i < sum.numel(); ++i) s[i] = std::sqrt(s[i] / kTrials) / unit;
+}
+
+std::vector<Tensor> zeros_like(const std::vector<Tensor>& reference) {
+  std::vector<Tensor> out;
+  for (const Tensor& t : reference) out.push_back(Tensor::empty(DType::f64, t.shape()));
+  return out;
+}
+
+using Amount = std::function<double(const NodePlan&)>;
+
+/// The rms movement of each output element over the trials. `operand` and `result` say by how much
+/// a node's operands and result are perturbed.
+Result<std::vector<Tensor>> measure(const NodeEvaluation& nodes, const std::vector<Tensor>& inputs,
+                                    const std::vector<Tensor>& reference, uint64_t seed,
+                                    double unit, const Amount& operand, const Amount& result) {
+  std::vector<Tensor> sums = zeros_like(reference);
+  for (uint32_t trial = 0; trial < kTrials; ++trial) {
+    const Perturbation p(seed, trial);
+    NodeHooks hooks;
+    hooks.operand = [&](const NodePlan& plan, size_t slot, const Tensor& v) {
+      const double amount = operand(plan);
+      if (amount == 0) return v;
+      Tensor moved = v.clone();
+      p.apply(moved, amount, 1 + 8 * uint64_t{plan.node} + slot);
+      return moved;
+    };
+    hooks.result = [&](const NodePlan& plan, Tensor& v) {
+      if (const double amount = result(plan); amount > 0)
+        p.apply(v, amount, 7 + 8 * uint64_t{plan.node});
+    };
+    FIEL_TRY(const std::vector<Tensor> moved, nodes.run(inputs, hooks));
+    for (size_t o = 0; o < sums.size(); ++o) add_square(reference[o], moved[o], sums[o]);
+  }
+  for (Tensor& s : sums) finish(s, unit);
+  return sums;
+}
+
+bool is_output(const graph::Graph& graph, uint32_t node) {
+  return std::any_of(graph.outputs.begin(), graph.outputs.end(),
+                     [&](const graph::Output& o) { return o.node == node; });
+}
+
+double arithmetic_of(const Instance& instance) {
+  const bool doubles = std::any_of(instance.outputs.begin(), instance.outputs.end(),
+                                   [](const auto& t) { return t.dtype == DType::f64; });
+  return doubles ? 0x1p-53 : 0x1p-24;
+}
+
+ErrorModel plain_model(const Instance& instance, const Task& task, size_t output, bool systematic) {
+  ErrorModel m;
+  m.output = instance.outputs[output].dtype;
+  m.unit = arithmetic_of(instance);
+  m.reduction_length = instance.cost.reduction_length;
+  m.systematic = systematic;
+  m.factor = task.tolerance.max_ulp_factor.value_or(1);
+  m.relative_rms = task.tolerance.relative_rms;
+  m.special = task.special_values == "ignore" ? SpecialRule::ignore : SpecialRule::propagate;
+  // A product of f32 matrices may run in TF32, and is then labelled so.
+  if (m.output == DType::f32 && has_contraction(instance.graph)) m.lowest = NumericsClass::tf32;
+  return m;
+}
+
+void round_through(Tensor& t, DType dtype) {
+  const Tensor narrow = t.to(dtype);
+  to_f64(dtype, narrow.data(), narrow.numel(), t.data_as<double>());
+}
+
+}  // namespace
+
+Result<std::vector<ErrorModel>> error_models(const Instance& instance, const Task& task,
+                                             const std::vector<Tensor>& inputs,
+                                             const std::vector<Tensor>& reference,
+                                             const ErrorModelOptions& options) {
+  std::vector<ErrorModel> models;
+  for (size_t o = 0; o < instance.outputs.size(); ++o)
+    models.push_back(plain_model(instance, task, o, options.systematic));
+  if (!options.measure) return models;
+  FIEL_TRY(const NodeEvaluation nodes, NodeEvaluation::create(instance));
+  const double u = arithmetic_of(instance);
+  auto rounding = [&](const NodePlan& plan) {
+    return plan.exact ? 0 : u * growth(plan.reduction_length, options.systematic);
+  };
+  const double unit = u * growth(instance.cost.reduction_length, options.systematic);
+  FIEL_TRY(std::vector<Tensor> sensitivity,
+           measure(nodes, inputs, reference, mix(options.seed), unit, rounding, rounding));
+  for (size_t o = 0; o < models.size(); ++o) models[o].sensitivity = std::move(sensitivity[o]);
+
+  // Intermediates that the task's own types round: an eager program stores them.
+  auto storing = [&](const NodePlan& plan) {
+    const double own = unit_roundoff(plan.type.dtype);
+    return plan.exact || own <= u || is_output(instance.graph, plan.node) ? 0 : own;
+  };
+  if (std::none_of(nodes.plans().begin(), nodes.plans().end(),
+                   [&](const NodePlan& p) { return storing(p) > 0; }))
+    return models;
+  FIEL_TRY(std::vector<Tensor> storage, measure(
+                                            nodes, inputs, reference, mix(options.seed + 1), 1,
+                                            [](const NodePlan&) { return 0.0; }, storing));
+  for (size_t o = 0; o < models.size(); ++o) models[o].storage = std::move(storage[o]);
+  return models;
+}
+
+Result<std::vector<Tensor>> evaluate_rounded(const Instance& instance,
+                                             const std::vector<Tensor>& inputs,
+                                             DType intermediate) {
+  FIEL_TRY(const NodeEvaluation nodes, NodeEvaluation::create(instance));
+  NodeHooks hooks;
+  hooks.operand = [&](const NodePlan& plan, size_t, const Tensor& v) {
+    if (plan.exact) return v;
+    Tensor rounded = v.clone();
+    round_through(rounded, intermediate);
+    return rounded;
+  };
+  hooks.result = [&](const NodePlan& plan, Tensor& v) {
+    if (!plan.exact) round_through(v, intermediate);
+  };
+  FIEL_TRY(std::vector<Tensor> outputs, nodes.run(inputs, hooks));
+  for (size_t o = 0; o < outputs.size(); ++o) outputs[o] = outputs[o].to(instance.outputs[o].dtype);
+  return outputs;
+}
+
+}  // namespace fiel::task

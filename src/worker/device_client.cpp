@@ -1,0 +1,230 @@
+#include "worker/device_client.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "worker/device_process.h"
+#include "worker/frame_io.h"
+#include "worker/report_codec.h"
+#include "worker/settings_codec.h"
+
+namespace fiel::worker {
+namespace {
+
+constexpr int kFirstPrivateFd = 64;
+
+/// Only what the loader and the sanitizers need of our environment.
+std::vector<std::string> device_environment() {
+  std::vector<std::string> out;
+  for (const char* name : {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",
+                           "LSAN_OPTIONS", "LLVM_PROFILE_FILE"})
+    if (const char* value = std::getenv(name)) out.push_back(std::string(name) + "=" + value);
+  return out;
+}
+
+Result<std::vector<vgpu::KernelInfo>> read_kernels(const std::vector<uint8_t>& bytes) {
+  WireReader r(bytes);
+  std::vector<vgpu::KernelInfo> all(r.count(32, 1u << 16));
+  for (vgpu::KernelInfo& k : all) k = read_kernel(r);
+  if (!r.complete()) return fail(ErrorCode::io, "the device process answered nonsense");
+  return all;
+}
+
+template <typename T>
+Result<T> single(Result<std::vector<uint8_t>> reply) {
+  if (!reply) return fail(std::move(reply).error());
+  WireReader r(*reply);
+  T value = r.get<T>();
+  if (!r.complete()) return fail(ErrorCode::io, "the device process answered nonsense");
+  return value;
+}
+
+Status nothing(Result<std::vector<uint8_t>> reply) {
+  if (!reply) return fail(std::move(reply).error());
+  return {};
+}
+
+}  // namespace
+
+Status DeviceClient::spawn(int runtime_socket) {
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+    return fail(ErrorCode::io, "cannot create a channel to the device process");
+  control_ = Fd(pair[0]);
+  Fd theirs(pair[1]);
+  window_fd_ = Fd(::memfd_create("fiel-control", MFD_CLOEXEC));
+  if (!window_fd_ || ::ftruncate(window_fd_.get(), kControlWindowBytes) != 0)
+    return fail(ErrorCode::io, "no shared memory for the device process");
+  void* p =
+      ::mmap(nullptr, kControlWindowBytes, PROT_READ | PROT_WRITE, MAP_SHARED, window_fd_.get(), 0);
+  if (p == MAP_FAILED) return fail(ErrorCode::io, "no shared memory for the device process");
+  window_ = static_cast<std::byte*>(p);
+  int sources[3] = {theirs.get(), window_fd_.get(), runtime_socket};
+  Fd high[3];
+  for (int i = 0; i < 3; ++i)
+    if (sources[i] >= 0) high[i] = Fd(::fcntl(sources[i], F_DUPFD_CLOEXEC, kFirstPrivateFd));
+  std::string program = executable_path().string(), verb = kDeviceVerb;
+  std::vector<std::string> variables = device_environment();
+  std::vector<char*> argv = {program.data(), verb.data(), nullptr}, envp;
+  for (std::string& v : variables) envp.push_back(v.data());
+  envp.push_back(nullptr);
+  pid_t parent = ::getpid();
+  pid_ = ::fork();
+  if (pid_ < 0)
+    return fail(ErrorCode::io,
+                std::string("cannot start the device process: ") + std::strerror(errno));
+  if (pid_ == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(127);
+    ::setpgid(0, 0);  // the terminal's Ctrl-C is for the judge to handle
+    for (int i = 0; i < 3; ++i)
+      if (high[i] && ::dup2(high[i].get(), kControlFd + i) < 0) ::_exit(127);
+    ::execve("/proc/self/exe", argv.data(), envp.data());
+    ::execve(program.c_str(), argv.data(), envp.data());  // no /proc here
+    ::_exit(127);
+  }
+  return {};
+}
+
+Result<std::unique_ptr<DeviceClient>> DeviceClient::start(const vgpu::DeviceOptions& options,
+                                                          int runtime_socket) {
+  std::unique_ptr<DeviceClient> c(new DeviceClient);
+  FIEL_TRY_STATUS(c->spawn(runtime_socket));
+  WireWriter w;
+  worker::write(w, options);
+  w.put<uint8_t>(runtime_socket >= 0);
+  auto reply = c->ask(Ctl::initialize, w, 30'000);
+  if (!reply) return fail(std::move(reply).error().with_context("starting the virtual device"));
+  WireReader r(*reply);
+  c->isa_name_ = r.text(256);
+  return c;
+}
+
+DeviceClient::~DeviceClient() {
+  kill();
+  if (window_) ::munmap(window_, kControlWindowBytes);
+}
+
+void DeviceClient::kill() {
+  dead_ = true;
+  if (pid_ <= 0) return;
+  ::kill(pid_, SIGKILL);
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {}
+  pid_ = -1;
+}
+
+Status DeviceClient::send(Ctl op, const WireWriter& request) {
+  if (dead_) return fail(ErrorCode::io, "the device process has ended");
+  IoStatus s = send_frame(control_.get(), static_cast<uint16_t>(op), ++sequence_, request.bytes(),
+                          -1, monotonic_ns() + 60'000'000'000);
+  if (s == IoStatus::ok) return {};
+  dead_ = true;
+  return fail(ErrorCode::io, "the device process has ended");
+}
+
+Result<std::vector<uint8_t>> DeviceClient::receive(int64_t timeout_ms) {
+  if (dead_) return fail(ErrorCode::io, "the device process has ended");
+  FrameHeader header;
+  std::vector<uint8_t> bytes;
+  IoStatus s = receive_frame(control_.get(), header, bytes, kMaxControlMessage, nullptr,
+                             monotonic_ns() + timeout_ms * 1'000'000);
+  if (s != IoStatus::ok || header.sequence != sequence_) {
+    dead_ = true;
+    return fail(s == IoStatus::timeout ? ErrorCode::limit : ErrorCode::io,
+                s == IoStatus::timeout ? "the device process does not answer"
+                                       : "the device process has ended");
+  }
+  WireReader r(bytes);
+  if (r.get<uint32_t>() == 1) {
+    bytes.erase(bytes.begin(), bytes.begin() + 4);
+    return bytes;
+  }
+  auto code = static_cast<ErrorCode>(r.get<uint32_t>());
+  std::string what = r.text(1u << 20), hint = r.text(1u << 20);
+  if (!r.complete() || code > ErrorCode::interrupted)
+    return fail(ErrorCode::io, "the device process answered nonsense");
+  return fail(code, what, hint);
+}
+
+Result<std::vector<uint8_t>> DeviceClient::ask(Ctl op, const WireWriter& request,
+                                               int64_t timeout_ms) {
+  FIEL_TRY_STATUS(send(op, request));
+  return receive(timeout_ms);
+}
+
+Result<uint64_t> DeviceClient::allocate(uint64_t bytes, std::string_view label) {
+  WireWriter w;
+  w.put(bytes).text(label.substr(0, 4096));
+  return single<uint64_t>(ask(Ctl::allocate, w));
+}
+Status DeviceClient::free(uint64_t address) {
+  WireWriter w;
+  w.put(address);
+  return nothing(ask(Ctl::free_memory, w));
+}
+Status DeviceClient::write(uint64_t address, std::span<const std::byte> bytes) {
+  for (size_t at = 0; at < bytes.size(); at += kControlWindowBytes) {
+    size_t n = std::min<size_t>(kControlWindowBytes, bytes.size() - at);
+    std::memcpy(window_, bytes.data() + at, n);
+    WireWriter w;
+    w.put<uint64_t>(address + at).put<uint64_t>(n);
+    FIEL_TRY_STATUS(nothing(ask(Ctl::write, w)));
+  }
+  return {};
+}
+Status DeviceClient::read(uint64_t address, std::span<std::byte> bytes) {
+  for (size_t at = 0; at < bytes.size(); at += kControlWindowBytes) {
+    size_t n = std::min<size_t>(kControlWindowBytes, bytes.size() - at);
+    WireWriter w;
+    w.put<uint64_t>(address + at).put<uint64_t>(n);
+    FIEL_TRY_STATUS(nothing(ask(Ctl::read, w)));
+    std::memcpy(bytes.data() + at, window_, n);
+  }
+  return {};
+}
+Status DeviceClient::poison(uint64_t address, uint64_t bytes, uint8_t pattern) {
+  WireWriter w;
+  w.put(address).put(bytes).put(pattern);
+  return nothing(ask(Ctl::poison, w));
+}
+Status DeviceClient::mark_output(uint64_t address) {
+  WireWriter w;
+  w.put(address);
+  return nothing(ask(Ctl::mark_output, w));
+}
+Result<vgpu::Coverage> DeviceClient::coverage(uint64_t address) {
+  WireWriter w;
+  w.put(address);
+  FIEL_TRY(auto bytes, ask(Ctl::coverage, w));
+  WireReader r(bytes);
+  vgpu::Coverage c = read_coverage(r);
+  if (!r.complete()) return fail(ErrorCode::io, "the device process answered nonsense");
+  return c;
+}
+Result<std::vector<vgpu::KernelInfo>> DeviceClient::kernels() {
+  FIEL_TRY(auto bytes, ask(Ctl::kernels, {}));
+  return read_kernels(bytes);
+}
+Result<uint32_t> DeviceClient::load_module(std::string_view ptx, std::string_view name) {
+  WireWriter w;
+  w.text(name.substr(0, 4096)).text(ptx);
+  return single<uint32_t>(ask(Ctl::load_module, w));
+}
+Result<std::vector<vgpu::KernelInfo>> DeviceClient::module_kernels(uint32_t module) {
+  WireWriter w;
+  w.put(module);
+  FIEL_TRY(auto bytes, ask(Ctl::module_kernels, w));
+  return read_kernels(bytes);
+}
+
+}  // namespace fiel::worker

@@ -1,0 +1,26 @@
+// Launch reports, coverage and kernel descriptions as bytes between the device process and the
+// judge. Both ends are ours; the reader checks everything all the same, because the device process
+// executes hostile kernels.
+#pragma once
+
+#include "worker/bare_session.h"
+#include "worker/wire.h"
+
+namespace fiel::worker {
+
+void write(WireWriter& w, const CallOutcome& outcome);
+CallOutcome read_outcome(WireReader& r);
+
+void write(WireWriter& w, const vgpu::LaunchReport& report);
+vgpu::LaunchReport read_report(WireReader& r);
+
+void write(WireWriter& w, const vgpu::KernelInfo& info);
+vgpu::KernelInfo read_kernel(WireReader& r);
+
+void write(WireWriter& w, const vgpu::Coverage& coverage);
+vgpu::Coverage read_coverage(WireReader& r);
+
+void write(WireWriter& w, const DeviceTensor& tensor);
+DeviceTensor read_tensor(WireReader& r);
+
+}  // namespace fiel::worker

@@ -1,0 +1,317 @@
+#include "worker/runtime_server.h"
+
+#include <fmt/core.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace fiel::worker {
+namespace {
+
+constexpr size_t kMaxStrayRequests = 4096;
+
+WireTensor to_wire(const DeviceTensor& t) {
+  WireTensor w;
+  w.data = t.address;
+  w.dtype = static_cast<int32_t>(t.dtype);
+  w.rank = static_cast<int32_t>(std::min<size_t>(t.shape.size(), 8));
+  for (int i = 0; i < w.rank; ++i) {
+    w.shape[i] = t.shape[i];
+    w.stride[i] = static_cast<size_t>(i) < t.strides.size() ? t.strides[i] : 0;
+  }
+  return w;
+}
+
+/// Requests that are answered even after a sticky error: they only tidy up.
+bool survives_sticky(Rt op) {
+  return op == Rt::unregister_module || op == Rt::stream_destroy || op == Rt::event_destroy ||
+         op == Rt::graph_destroy || op == Rt::exec_destroy || op == Rt::elapsed_time_asked;
+}
+
+}  // namespace
+
+RuntimeServer::RuntimeServer(vgpu::Device& device, int channel_fd)
+    : device_(device), channel_(channel_fd) {
+  stream_ = timeline_.create_stream(false);
+}
+
+RuntimeServer::~RuntimeServer() {
+  if (window_) ::munmap(window_, kRuntimeWindowBytes);
+}
+
+void RuntimeServer::end(IoStatus status, const std::string& why) {
+  if (end_ != End::none) return;
+  end_ = status == IoStatus::closed    ? End::closed
+         : status == IoStatus::timeout ? End::timeout
+                                       : End::malformed;
+  end_reason_ = why;
+}
+
+bool RuntimeServer::send(FromDevice type, std::span<const uint8_t> payload, int fd) {
+  IoStatus s = send_frame(channel_, static_cast<uint16_t>(type), 0, payload, fd, deadline_ns_);
+  if (s != IoStatus::ok) end(s, "the candidate does not read its channel");
+  return s == IoStatus::ok;
+}
+
+bool RuntimeServer::receive(FrameHeader& header) {
+  IoStatus s = receive_frame(channel_, header, message_, kMaxRuntimeMessage, nullptr, deadline_ns_);
+  if (s != IoStatus::ok) end(s, "bytes on the channel that are no message");
+  return s == IoStatus::ok;
+}
+
+void RuntimeServer::reply(int32_t error, const WireWriter& results) {
+  WireWriter w;
+  w.put<int32_t>(error);
+  std::vector<uint8_t> bytes(w.bytes().begin(), w.bytes().end());
+  bytes.insert(bytes.end(), results.bytes().begin(), results.bytes().end());
+  send(FromDevice::reply, bytes, reply_fd_);
+}
+
+bool RuntimeServer::callback(const CallbackHeader& header) {
+  WireWriter w;
+  w.put(header);
+  if (!send(FromDevice::callback, w.bytes())) return false;
+  FrameHeader h;
+  if (!receive(h)) return false;
+  WireReader r(message_);
+  bool ok = r.get<uint32_t>() != 0;
+  if (static_cast<Rt>(h.type) != Rt::callback_done || !r.complete()) {
+    end(IoStatus::malformed, "a request in the middle of a callback");
+    return false;
+  }
+  return ok;
+}
+
+bool RuntimeServer::serve_one() {
+  FrameHeader header;
+  if (!receive(header)) return false;
+  std::vector<uint8_t> request;
+  request.swap(message_);  // a callback within the request reads into message_
+  WireReader in(request);
+  auto op = static_cast<Rt>(header.type);
+  switch (op) {
+    case Rt::ready:
+      ready_ = true;
+      return in.complete();
+    case Rt::load_failed:
+      load_failure_ = in.text(4096);
+      return false;
+    case Rt::returned:
+      return_code_ = in.get<int32_t>();
+      last_error_ = in.get<int32_t>();
+      returned_ = true;
+      if (!in.complete()) end(IoStatus::malformed, "a malformed `returned`");
+      return false;
+    default:
+      break;
+  }
+  WireWriter out;
+  reply_fd_ = -1;
+  int32_t error = sticky_ != kCudaSuccess && !survives_sticky(op) ? sticky_ : -1;
+  if (error == -1) {
+    error = dispatch(op, in, out);
+    if (!in.complete() || error == -1)
+      end(IoStatus::malformed, fmt::format("malformed request {}", header.type));
+    if (sticky_ != kCudaSuccess) error = sticky_;
+  }
+  if (end_ != End::none) return false;
+  reply(error, error == kCudaSuccess || error == kCudaErrorNotReady ? out : WireWriter{});
+  return end_ == End::none;
+}
+
+int32_t RuntimeServer::dispatch(Rt op, WireReader& in, WireWriter& out) {
+  switch (op) {
+    case Rt::hello:
+      return on_hello(out);
+    case Rt::register_module:
+      return on_register_module(in, out);
+    case Rt::unregister_module:
+      return on_unregister_module(in);
+    case Rt::kernel:
+      return on_kernel(in, out);
+    case Rt::symbol:
+      return on_symbol(in, out);
+    case Rt::managed_symbol:
+      return on_managed_symbol(in, out);
+    case Rt::allocate:
+      return on_allocate(in, out);
+    case Rt::free_memory:
+      return on_free(in);
+    case Rt::allocate_host:
+      return on_allocate_host(in, out);
+    case Rt::free_host:
+      return on_free_host(in);
+    case Rt::memory_info:
+      return on_memory_info(out);
+    case Rt::classify:
+      return on_classify(in, out);
+    case Rt::copy:
+    case Rt::upload:
+    case Rt::download:
+    case Rt::copy_deferred:
+      return on_copy(op, in);
+    case Rt::fill:
+      return on_fill(in);
+    case Rt::launch:
+      return on_launch(in);
+    case Rt::host_function:
+      return on_host_function(in);
+    case Rt::stream_create:
+    case Rt::stream_destroy:
+    case Rt::stream_synchronize:
+    case Rt::stream_query:
+    case Rt::stream_wait_event:
+    case Rt::stream_info:
+    case Rt::device_synchronize:
+      return on_stream(op, in, out);
+    case Rt::event_create:
+    case Rt::event_destroy:
+    case Rt::event_record:
+    case Rt::event_synchronize:
+    case Rt::event_query:
+      return on_event(op, in, out);
+    case Rt::occupancy:
+      return on_occupancy(in, out);
+    case Rt::set_kernel_attribute:
+      return on_set_kernel_attribute(in);
+    case Rt::capture_begin:
+    case Rt::capture_end:
+      return on_capture(op, in, out);
+    case Rt::graph_create:
+    case Rt::graph_destroy:
+    case Rt::graph_instantiate:
+    case Rt::graph_launch:
+    case Rt::graph_clone:
+    case Rt::exec_destroy:
+      return on_graph(op, in, out);
+    case Rt::graph_add:
+      return on_graph_add(in, out);
+    case Rt::graph_set_node:
+      return on_graph_set_node(in);
+    case Rt::graph_nodes:
+      return on_graph_nodes(in, out);
+    case Rt::exec_update:
+      return on_exec_update(in);
+    case Rt::graph_add_edges:
+      return on_graph_add_edges(in);
+    case Rt::elapsed_time_asked:
+      outcome_.asked_for_time = true;
+      return kCudaSuccess;
+    default:
+      return -1;
+  }
+}
+
+void RuntimeServer::begin_outcome() {
+  outcome_ = {};
+  metric_lines_ = 0;
+  returned_ = timed_out_ = false;
+  return_code_ = last_error_ = 0;
+  device_.reset_peak();
+}
+
+CallOutcome RuntimeServer::finish_outcome() {
+  CallOutcome& o = outcome_;
+  o.return_code = return_code_;
+  o.unjoined_work = timeline_.pending_work();
+  for (const auto& capture : captures_)
+    for (const Graph::Node& n : capture->graph->nodes)
+      if (n.kind != NodeKind::empty) ++o.unjoined_work;
+  o.peak_device_bytes = device_.peak_memory();
+  for (const auto& [address, bytes] : allocations_) o.candidate_allocated_bytes += bytes;
+  for (const Module& m : modules_)
+    if (!m.error.empty() && o.module_error.empty()) o.module_error = m.error;
+  if (int32_t e = sticky_ != kCudaSuccess ? sticky_ : last_error_; e != kCudaSuccess)
+    o.runtime_error = cuda_error_name(e);
+  if (timed_out_ || end_ == End::timeout) {
+    o.status = CallStatus::timeout;
+    o.message = timed_out_ ? "a launch was still running when the time was over"
+                           : "the host code was still running when the time was over";
+  } else if (end_ == End::malformed) {
+    o.status = CallStatus::protocol;
+    o.message = end_reason_;
+  } else if (end_ == End::closed || !load_failure_.empty()) {
+    o.status = CallStatus::crashed;
+    o.message = load_failure_.empty() ? "the candidate closed its channel" : load_failure_;
+  } else if (sticky_ != kCudaSuccess) {
+    o.status = CallStatus::device_fault;
+    if (o.message.empty()) o.message = cuda_error_text(sticky_);
+  } else if (!o.module_error.empty() && (return_code_ != 0 || o.launches.empty())) {
+    o.status = CallStatus::unsupported;
+    o.message = o.module_error;
+  } else if (returned_ && return_code_ == -1) {
+    o.status = CallStatus::unsupported;
+    o.message = "the kernel does not handle these shapes or dtypes (FIEL_UNSUPPORTED)";
+  } else if (return_code_ != 0) {
+    o.message = fmt::format("fiel_run returned {}", return_code_);
+  }
+  return o;
+}
+
+CallOutcome RuntimeServer::start(const RunSettings& settings, int64_t deadline_ns) {
+  settings_ = settings;
+  deadline_ns_ = deadline_ns;
+  begin_outcome();
+  while (!ready_ && serve_one()) {}
+  if (returned_) end(IoStatus::malformed, "`returned` before any call");
+  return finish_outcome();
+}
+
+/// Answers what background threads sent since the last call; false when there is too much of it.
+bool RuntimeServer::refuse_stray_requests() {
+  uint64_t n = 0;
+  pollfd p{channel_, POLLIN, 0};
+  while (end_ == End::none && ::poll(&p, 1, 0) > 0) {
+    FrameHeader header;
+    if (!receive(header)) break;
+    if (++n > kMaxStrayRequests) {
+      end(IoStatus::malformed, "a flood of requests outside a call");
+      break;
+    }
+    auto op = static_cast<Rt>(header.type);
+    if (op == Rt::returned || op == Rt::ready || op == Rt::load_failed || op == Rt::callback_done) {
+      end(IoStatus::malformed, "an answer that nobody asked for");
+      break;
+    }
+    reply_fd_ = -1;
+    reply(kCudaErrorNotPermitted, {});
+  }
+  outcome_.stray_requests = n;
+  return end_ == End::none;
+}
+
+CallOutcome RuntimeServer::call(const CallRequest& request, const RunSettings& settings,
+                                int64_t deadline_ns) {
+  settings_ = settings;
+  deadline_ns_ = deadline_ns;
+  begin_outcome();
+  if (!ready_ || sticky_ != kCudaSuccess || end_ != End::none) return finish_outcome();
+  // A GPU would have finished by now what the last call left unjoined.
+  run_until(timeline_.tail_of_everything());
+  captures_.clear();
+  if (sticky_ != kCudaSuccess || !refuse_stray_requests()) return finish_outcome();
+  outcome_.launches.clear();
+  WireWriter w;
+  w.put(stream_);
+  w.put(static_cast<uint32_t>(request.inputs.size()));
+  w.put(static_cast<uint32_t>(request.outputs.size()));
+  for (const DeviceTensor& t : request.inputs) w.put(to_wire(t));
+  for (const DeviceTensor& t : request.outputs) w.put(to_wire(t));
+  if (!send(FromDevice::run, w.bytes())) return finish_outcome();
+  while (serve_one()) {}
+  if (returned_ && end_ == End::none) run_until(timeline_.tail(stream_));
+  return finish_outcome();
+}
+
+std::vector<vgpu::KernelInfo> RuntimeServer::kernels() const {
+  std::vector<vgpu::KernelInfo> out;
+  for (const Module& m : modules_) {
+    if (!m.loaded) continue;
+    for (const std::string& name : device_.kernels(m.device_module))
+      if (auto info = device_.kernel(m.device_module, name)) out.push_back(std::move(*info));
+  }
+  return out;
+}
+
+}  // namespace fiel::worker

@@ -1,0 +1,128 @@
+// The measured error model on every task of the folder: a plain f32 program must pass on all
+// distributions, one in half precision, zeros and the answer to other inputs must not.
+#include "task/error_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "task/node_evaluation.h"
+#include "tensor/random.h"
+
+namespace fiel::task {
+namespace {
+
+std::vector<std::string> task_files() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(FIEL_SOURCE_DIR "/tasks"))
+    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Inputs of the real domain take `probe`; the others keep their own distribution.
+std::vector<Tensor> draw_inputs(const Instance& at, const std::string& probe, uint64_t seed) {
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < at.inputs.size(); ++i) {
+    const InputSpec& spec = at.input_specs[i];
+    const bool replace = !probe.empty() && spec.domain == Domain::real && !spec.parameter;
+    inputs.push_back(*generate(*parse_distribution(replace ? probe : spec.distribution),
+                               at.inputs[i].dtype, at.inputs[i].shape, {seed, i}));
+  }
+  return inputs;
+}
+
+struct Judged {
+  bool accepted = true;
+  double worst = 0, rms = 0;
+  NumericsClass numerics = NumericsClass::integer;
+  std::string reason;
+};
+
+Judged judge(const std::vector<Tensor>& reference, const std::vector<Tensor>& actual,
+             const std::vector<ErrorModel>& models) {
+  Judged j;
+  for (size_t o = 0; o < reference.size(); ++o) {
+    Comparison c = *compare(reference[o], actual[o], models[o]);
+    j.accepted &= c.accepted();
+    j.worst = std::max(j.worst, c.worst_ratio);
+    if (c.rms_limit > 0) j.rms = std::max(j.rms, c.rms_error / c.rms_limit);
+    j.numerics = worse(j.numerics, c.numerics);
+    j.reason += c.reason(reference[o].shape());
+  }
+  return j;
+}
+
+class TaskErrorModel : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    Result<Task> loaded = load_task(FIEL_SOURCE_DIR "/tasks/" + GetParam() + ".toml");
+    ASSERT_TRUE(loaded);
+    task = *loaded;
+    at = *task.instantiate(task.shape_sets[0]);
+  }
+  std::vector<ErrorModel> models(const std::vector<Tensor>& inputs,
+                                 const std::vector<Tensor>& reference, bool systematic = false) {
+    return *error_models(at, task, inputs, reference, {.seed = 5, .systematic = systematic});
+  }
+  static void show(const char* what, const Judged& j) {
+    if (std::getenv("FIEL_SHOW"))
+      std::printf("  %-24s %-3s element %-9.3g rms %-9.3g %s\n", what, j.accepted ? "ok" : "BAD",
+                  j.worst, j.rms, name_of(j.numerics).data());
+  }
+  Task task;
+  Instance at;
+};
+
+TEST_P(TaskErrorModel, AcceptsAPlainF32ProgramOnEveryDistribution) {
+  for (const char* probe :
+       {"", "normal", "mixed_sign(2)", "offset(300, 1)", "normal(0, 50)", "normal(0, 0.001)",
+        "outliers(0.01, 300)", "ties(4)", "constant(0.7)"}) {
+    std::vector<Tensor> inputs = draw_inputs(at, probe, 3);
+    std::vector<Tensor> reference = *at.reference(inputs);
+    const std::string p = probe;
+    std::vector<ErrorModel> m =
+        models(inputs, reference, p.starts_with("ties") || p.starts_with("constant"));
+    Judged j = judge(reference, *evaluate_rounded(at, inputs, DType::f32), m);
+    show(probe, j);
+    EXPECT_TRUE(j.accepted) << probe << ": " << j.reason;
+  }
+}
+
+TEST_P(TaskErrorModel, RejectsZerosOtherInputsAndHalfPrecision) {
+  std::vector<Tensor> inputs = draw_inputs(at, "", 3);
+  std::vector<Tensor> reference = *at.reference(inputs);
+  std::vector<ErrorModel> m = models(inputs, reference);
+  std::vector<Tensor> zeros, other = *at.reference(draw_inputs(at, "", 4));
+  for (size_t o = 0; o < at.outputs.size(); ++o) {
+    zeros.push_back(Tensor::empty(at.outputs[o].dtype, at.outputs[o].shape));
+    other[o] = other[o].to(at.outputs[o].dtype);
+  }
+  Judged j = judge(reference, zeros, m);
+  show("zeros", j);
+  EXPECT_FALSE(j.accepted) << "zeros";
+  j = judge(reference, other, m);
+  show("other inputs", j);
+  EXPECT_FALSE(j.accepted) << "other inputs";
+  const bool rounds = std::any_of(at.graph.nodes.begin(), at.graph.nodes.end(), [](const auto& n) {
+    return n.op != "input" && n.op != "constant" && !is_exact(n.op);
+  });
+  if (at.outputs[0].dtype != DType::f32 || !rounds) return;
+  j = judge(reference, *evaluate_rounded(at, inputs, DType::bf16), m);
+  show("bf16 program", j);
+  EXPECT_FALSE(j.accepted) << "bf16";
+  EXPECT_NE(j.numerics, NumericsClass::fp32);
+  j = judge(reference, *evaluate_rounded(at, inputs, DType::f16), m);
+  show("f16 program", j);
+  EXPECT_TRUE(!j.accepted || m[0].lowest == NumericsClass::tf32) << "f16";
+  EXPECT_NE(j.numerics, NumericsClass::fp32);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TaskErrorModel, testing::ValuesIn(task_files()),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace fiel::task

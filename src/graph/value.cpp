@@ -143,7 +143,7 @@ Value Value::as_dtype(DType dtype) const {
 Value Value::to_reals() const { return floating() ? *this : cast(DType::f64); }
 
 Value Value::cast(DType dtype) const {
-  if (is_floating(dtype) && floating()) return as_dtype(dtype);
+  if (dtype == type_.dtype || (is_floating(dtype) && floating())) return as_dtype(dtype);
   Value v = make({dtype, shape()});
   for (int64_t i = 0; i < count_; ++i) {
     if (v.floating())

@@ -43,9 +43,13 @@ Result<Types> comparison(const Call& c) {
 
 /// Integers in, integers out, broadcast; wrapped to the result's dtype. Operands must not be
 /// floating.
+///
+/// PyTorch converts the operands to their common dtype first: an i16 of rank 0 wraps where it meets
+/// a u8 tensor.
 template <typename F>
 Value map_integers(const Evaluation& e, const TensorType& type, F f) {
-  const Value &a = *e.inputs[0], &b = *e.inputs[1];
+  DType common = promote_slots(e.call, {0, 1});
+  const Value a = e.inputs[0]->cast(common), b = e.inputs[1]->cast(common);
   std::array<Shape, 2> strides{broadcast_strides(a.shape(), type.shape),
                                broadcast_strides(b.shape(), type.shape)};
   Value out = Value::make(type);

@@ -1,8 +1,6 @@
 // mma of e4m3 and e5m2. sm_90 has no such instruction for mma.sync: ptxas unpacks bytes to f16 and
 // issues two HMMA that start from zero, the first on bytes 0 and 1 of each register and the second
 // on bytes 2 and 3, then adds c with FADD or HADD2 (nvdisasm of m16n8k32 and m16n8k16, CUDA 13.0).
-#include <array>
-
 #include "vgpu/isa/fused_dot.h"
 #include "vgpu/isa/mma.h"
 
@@ -11,36 +9,30 @@ namespace {
 
 using ptx::Type;
 
-/// f16 of each e4m3 code: four bits of exponent with bias 7, no infinity, NaN at s.1111.111.
-constexpr std::array<uint16_t, 256> make_e4m3_table() {
-  std::array<uint16_t, 256> table{};
-  for (int code = 0; code < 256; ++code) {
-    const int exponent = code >> 3 & 15, fraction = code & 7;
-    int bits = 0;
-    if (exponent == 15 && fraction == 7) {
-      bits = 0x7fff;
-    } else if (exponent != 0) {
-      bits = (exponent + 8) << 10 | fraction << 7;
-    } else if (fraction != 0) {  // fraction · 2^-9 is a normal f16
-      const int top = fraction >= 4 ? 2 : fraction >= 2 ? 1 : 0;
-      bits = (top + 6) << 10 | ((fraction << (10 - top)) & 0x3ff);
-    }
-    table[static_cast<size_t>(code)] = static_cast<uint16_t>(bits | (code & 0x80) << 8);
-  }
-  return table;
-}
-constexpr std::array<uint16_t, 256> kE4m3 = make_e4m3_table();
-
-/// The two bytes of `half` of each lane, as f16: an 8-row block of eight.
+/// The two bytes of `half` of each lane, as f16: an 8-row block of eight. e5m2 is the upper half of
+/// an f16. e4m3 has one exponent bit less: shifted right it is an f16 256 times too small, and
+/// multiplying in f32 puts subnormals right too; only its NaN (s.1111.111) must be said.
 template <Type T>
 void unpack_half(const uint8_t* reg, int half, uint8_t* block) {
-  for (int lane = 0; lane < 32; ++lane) {
-    uint16_t pair[2];
-    for (int i = 0; i < 2; ++i) {
-      const uint8_t code = reg[4 * lane + 2 * half + i];
-      pair[i] = T == Type::e4m3 ? kE4m3[code] : static_cast<uint16_t>(code << 8);
+  const __m256i low_byte = _mm256_set1_epi32(0xff), high_byte = _mm256_set1_epi32(0xff00);
+  const __m256i magnitude = _mm256_set1_epi16(0x7f00);
+  for (int i = 0; i < 4; ++i) {
+    const __m256i words = _mm256_srli_epi32(detail::load256(reg + 32 * i), 16 * half);
+    __m256i h = _mm256_or_si256(_mm256_slli_epi32(_mm256_and_si256(words, low_byte), 8),
+                                _mm256_slli_epi32(_mm256_and_si256(words, high_byte), 16));
+    if constexpr (T == Type::e4m3) {
+      const __m256i bits = _mm256_and_si256(h, magnitude);
+      const __m256i nan = _mm256_cmpeq_epi16(bits, magnitude);
+      const __m256i sign = _mm256_andnot_si256(_mm256_set1_epi16(0x7fff), h);
+      const __m256i small = _mm256_or_si256(_mm256_srli_epi16(bits, 1), sign);
+      const __m256 scale = _mm256_set1_ps(256.0f);
+      const __m128i lo =
+          _mm256_cvtps_ph(_mm256_mul_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(small)), scale), 0);
+      const __m128i hi = _mm256_cvtps_ph(
+          _mm256_mul_ps(_mm256_cvtph_ps(_mm256_extracti128_si256(small, 1)), scale), 0);
+      h = _mm256_blendv_epi8(_mm256_set_m128i(hi, lo), _mm256_set1_epi16(0x7fff), nan);
     }
-    std::memcpy(block + 4 * lane, pair, 4);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(block + 32 * i), h);
   }
 }
 

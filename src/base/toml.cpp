@@ -11,6 +11,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace fiel {
 namespace {
@@ -34,8 +35,9 @@ Result<TomlValue> convert(const toml::node& node, std::string_view text, std::st
       v.members.emplace_back(std::string(key.str()), std::move(c));
     }
     // toml++ sorts keys; the order of the file carries meaning (inputs, shapes).
-    std::stable_sort(v.members.begin(), v.members.end(), [](const auto& a, const auto& b) {
-      return std::pair(a.second.line, a.second.column) < std::pair(b.second.line, b.second.column);
+    std::sort(v.members.begin(), v.members.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.second.line, a.second.column, a.first) <
+             std::tie(b.second.line, b.second.column, b.first);
     });
   } else if (const auto* a = node.as_array()) {
     v.kind = TomlValue::Kind::array;
@@ -73,6 +75,13 @@ std::string_view line_of(std::string_view text, uint32_t line) {
 }
 
 }  // namespace
+
+TomlValue::TomlValue() = default;
+TomlValue::~TomlValue() = default;
+TomlValue::TomlValue(const TomlValue&) = default;
+TomlValue::TomlValue(TomlValue&&) noexcept = default;
+TomlValue& TomlValue::operator=(const TomlValue&) = default;
+TomlValue& TomlValue::operator=(TomlValue&&) noexcept = default;
 
 const TomlValue* TomlValue::find(std::string_view key) const {
   for (const auto& [name, value] : members)

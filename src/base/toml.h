@@ -29,6 +29,14 @@ struct TomlValue {
   std::vector<std::pair<std::string, TomlValue>> members;  ///< in the order of the file
   uint32_t line = 0, column = 0;                           ///< 1-based position of the value
 
+  // Defined in toml.cpp: inline, clang 14 finds the type incomplete while it looks at `members`.
+  TomlValue();
+  ~TomlValue();
+  TomlValue(const TomlValue&);
+  TomlValue(TomlValue&&) noexcept;
+  TomlValue& operator=(const TomlValue&);
+  TomlValue& operator=(TomlValue&&) noexcept;
+
   const TomlValue* find(std::string_view key) const;
   bool is_table() const { return kind == Kind::table; }
   bool is_array() const { return kind == Kind::array; }

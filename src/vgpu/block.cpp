@@ -87,6 +87,17 @@ bool has_ready(const WarpState& warp) {
                      [](const Split& split) { return split.wait == Wait::ready; });
 }
 
+/// Whether all lanes that could run only ask, in vain, whether an mbarrier's phase is over.
+bool only_waits_in_vain(Cta& cta) {
+  if (cta.attachment.stuck_lanes == nullptr) return false;
+  for (WarpState& warp : cta.warps) {
+    const uint32_t stuck = warp.finished ? 0 : cta.attachment.stuck_lanes(warp);
+    for (const Split& split : warp.splits)
+      if (!warp.finished && split.wait == Wait::ready && (split.mask & ~stuck) != 0) return false;
+  }
+  return true;
+}
+
 /// Words for a block in which nothing can move: who waits where.
 void report_deadlock(Cta& cta) {
   for (WarpState& warp : cta.warps)
@@ -99,6 +110,10 @@ void report_deadlock(Cta& cta) {
             fmt::format("warp {} waits at barrier {}: {} of {} threads have arrived", warp.index,
                         split.which, barrier.expected == 0 ? barrier.waiting : barrier.arrived,
                         barrier.expected == 0 ? cta.live_threads : barrier.expected);
+      } else if (char words[200]; split.wait == Wait::ready &&
+                                  cta.attachment.describe_wait != nullptr &&
+                                  cta.attachment.describe_wait(warp, words, sizeof words)) {
+        detail = fmt::format("warp {} waits: {}", warp.index, words);
       } else {
         detail = fmt::format("lanes 0x{:08x} of warp {} wait for other lanes of the warp",
                              split.mask, warp.index);
@@ -199,6 +214,10 @@ BlockEnd run_block(Executor& executor, Cta& cta) {
       cta.idle_rounds = 0;
     } else if (++cta.idle_rounds >= kIdleRounds) {
       cta.idle_rounds = 0;
+      if (only_waits_in_vain(cta)) {
+        report_deadlock(cta);
+        return BlockEnd::stopped;
+      }
       return BlockEnd::spinning;
     }
   }

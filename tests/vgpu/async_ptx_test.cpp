@@ -121,5 +121,27 @@ TEST(AsyncPtx, MbarrierPipelineIsRightAndClean) {
   }
 }
 
+TEST(AsyncPtx, ABarrierThatExpectsOneArrivalTooManyIsADeadlock) {
+  Gpu gpu(read_text("tests/vgpu/kernels/mbarrier_pipeline.ptx"));
+  const uint64_t px = gpu.upload(std::vector<float>(128 * 4, 1.0f)), py = gpu.allocate(128 * 4);
+  const LaunchReport report = gpu.launch("short_count", {1, 1, 1}, {160, 1, 1},
+                                         Arguments().add(px).add(py).add(4), 200'000'000);
+  EXPECT_EQ(report.status, LaunchStatus::deadlocked) << report.message;
+  const Finding* finding = find(report, FindingKind::deadlock);
+  ASSERT_NE(finding, nullptr) << findings_of(report);
+  EXPECT_NE(finding->detail.find("lacks 1 of 33 arrivals"), std::string::npos) << finding->detail;
+}
+
+TEST(AsyncPtx, MissingBytesAreNamedInTheDeadlock) {
+  Gpu gpu(read_text("tests/vgpu/kernels/mbarrier_pipeline.ptx"));
+  const uint64_t px = gpu.upload(std::vector<float>(32, 1.0f)), py = gpu.allocate(32 * 4);
+  const LaunchReport report =
+      gpu.launch("missing_bytes", {1, 1, 1}, {32, 1, 1}, Arguments().add(px).add(py), 200'000'000);
+  EXPECT_EQ(report.status, LaunchStatus::deadlocked) << report.message;
+  const Finding* finding = find(report, FindingKind::deadlock);
+  ASSERT_NE(finding, nullptr) << findings_of(report);
+  EXPECT_NE(finding->detail.find("16 of 4096 bytes"), std::string::npos) << finding->detail;
+}
+
 }  // namespace
 }  // namespace fiel::vgpu

@@ -69,14 +69,21 @@ class BlockBarriers {
     uint32_t warp = 0;
     uint32_t offset = 0;
     uint32_t parity = 0;
+    uint64_t changes = 0;            ///< of the block's barriers, when `failures` began
+    uint32_t failures[kLanes] = {};  ///< in a row, by lane
   };
-  void note_failed_wait(uint32_t warp, uint32_t offset, uint32_t parity);
-  void forget_failed_wait(uint32_t warp);
+  void note_failed_wait(uint32_t warp, uint32_t lanes, uint32_t offset, uint32_t parity);
+  void forget_failed_wait(uint32_t warp, uint32_t lanes);
   const FailedWait* failed_wait(uint32_t warp) const;
+  /// Lanes that have failed very often while no barrier of the block changed.
+  uint32_t stuck_lanes(uint32_t warp) const;
+  /// Some barrier of the block has changed: who waits may hope again.
+  void note_change() { ++changes_; }
 
  private:
   std::vector<Barrier> barriers_;
   std::vector<FailedWait> failed_;
+  uint64_t changes_ = 0;
 };
 BlockBarriers& block_barriers(Warp& warp);
 

@@ -22,22 +22,38 @@ BlockBarriers::Barrier& BlockBarriers::at(uint32_t offset) {
   barriers_.emplace_back().offset = offset;
   return barriers_.back();
 }
-void BlockBarriers::note_failed_wait(uint32_t warp, uint32_t offset, uint32_t parity) {
+void BlockBarriers::note_failed_wait(uint32_t warp, uint32_t lanes, uint32_t offset,
+                                     uint32_t parity) {
+  FailedWait* entry = nullptr;
   for (FailedWait& w : failed_) {
-    if (w.warp == warp) {
-      w = {warp, offset, parity};
-      return;
-    }
+    if (w.warp == warp) entry = &w;
   }
-  failed_.push_back({warp, offset, parity});
+  if (entry == nullptr) entry = &failed_.emplace_back();
+  if (entry->changes != changes_) std::memset(entry->failures, 0, sizeof entry->failures);
+  entry->warp = warp;
+  entry->offset = offset;
+  entry->parity = parity;
+  entry->changes = changes_;
+  for (int lane = 0; lane < kLanes; ++lane) entry->failures[lane] += lanes >> lane & 1;
 }
-void BlockBarriers::forget_failed_wait(uint32_t warp) {
+void BlockBarriers::forget_failed_wait(uint32_t warp, uint32_t lanes) {
   for (FailedWait& w : failed_) {
     if (w.warp != warp) continue;
-    w = failed_.back();
-    failed_.pop_back();
-    return;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      if ((lanes >> lane & 1) != 0) w.failures[lane] = 0;
+    }
   }
+}
+uint32_t BlockBarriers::stuck_lanes(uint32_t warp) const {
+  // Far more than any loop that polls a barrier and something else needs before it sees the other.
+  constexpr uint32_t kMany = 2000;
+  const FailedWait* w = failed_wait(warp);
+  if (w == nullptr || w->changes != changes_) return 0;
+  uint32_t lanes = 0;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    lanes |= static_cast<uint32_t>(w->failures[lane] >= kMany) << lane;
+  }
+  return lanes;
 }
 const BlockBarriers::FailedWait* BlockBarriers::failed_wait(uint32_t warp) const {
   for (const FailedWait& w : failed_) {
@@ -52,6 +68,7 @@ BlockBarriers& block_barriers(Warp& warp) {
     attachment.state = new BlockBarriers;
     attachment.destroy = [](void* state) { delete static_cast<BlockBarriers*>(state); };
     attachment.describe_wait = describe_failed_wait;
+    attachment.stuck_lanes = [](Warp& w) { return block_barriers(w).stuck_lanes(w.index); };
   }
   return *static_cast<BlockBarriers*>(attachment.state);
 }
@@ -208,6 +225,7 @@ void arrive(Warp& warp, const Op& op, const Fields& f, int lane, Object& o, uint
 void run_init(Warp& warp, const Op& op, const Fields& f, const uint32_t* list, uint32_t mask) {
   Objects objects;
   if (!find_objects(warp, op, f, list, mask, objects)) return;
+  block_barriers(warp).note_change();
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     const int lane = __builtin_ctz(rest);
     const uint32_t count = warp.reg<uint32_t>(list[2])[lane];
@@ -232,6 +250,7 @@ void run_change(Warp& warp, const Op& op, const Fields& f, const uint32_t* list,
   const uint32_t* address = returns ? list + 1 : list;
   Objects objects;
   if (!find_objects(warp, op, f, address, mask, objects)) return;
+  block_barriers(warp).note_change();
   // Before the loop: an arrival may complete the phase, and release what came before it.
   if (returns || f.action == Action::track) {
     observe_mbarrier(warp, op, mask, objects.offset, true);
@@ -297,16 +316,16 @@ void run_wait(Warp& warp, const Op& op, const Fields& f, const uint32_t* list, u
   }
   uint32_t& result = warp.pred(list[0]);
   result = (result & ~mask) | complete;
+  BlockBarriers& barriers = block_barriers(warp);
   if (complete != 0) {
+    barriers.forget_failed_wait(warp.index, complete);
     observe_mbarrier(warp, op, complete, objects.offset, false);
     observe_copy_wait(warp, op, complete);
   }
   if (waiting >= 0) {
-    block_barriers(warp).note_failed_wait(
-        warp.index, static_cast<uint32_t>(objects.offset[waiting]), waiting_parity);
+    barriers.note_failed_wait(warp.index, mask & ~complete,
+                              static_cast<uint32_t>(objects.offset[waiting]), waiting_parity);
     yield_after(warp);
-  } else {
-    block_barriers(warp).forget_failed_wait(warp.index);
   }
 }
 

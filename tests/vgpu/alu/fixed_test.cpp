@@ -307,6 +307,14 @@ TEST(FixedAnswers, DotProductsOfBytes) {
   const uint32_t a = 0x01ff007f, b = 0x02f00001, c = 1000;
   EXPECT_EQ(value("dp4a.s32.u32 %r0, %s1, %s2, %s3;", {a, b, c}), 889u);
   EXPECT_EQ(value("dp4a.s32.s32 %r0, %s1, %s2, %s3;", {a, b, c}), 1145u);
+  EXPECT_EQ(value("dp2a.hi.s32.s32 %r0, %s1, %s2, %s3;", {a, b, c}), 0xfffffff6u);
+}
+
+TEST(FixedAnswers, VideoInstructions) {
+  const uint32_t a = 0x01ff007f, b = 0x02f00001, c = 1000;
+  EXPECT_EQ(value("vabsdiff4.u32.u32.u32.add %r0, %r1, %r2, %r3;", {a, b, c}), 1142u);
+  EXPECT_EQ(value("vadd4.s32.s32.s32.sat %r0, %r1, %r2, %r3;", {a, b, c}), 0x03ef007fu);
+  EXPECT_EQ(value("vadd.s32.s32.s32 %r0, %r1.b0, %r2.h1;", {a, b}), 879u);
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ bool bits_model(const ptx::Instruction&, const uint64_t*, Expected&);
 bool float_model(const ptx::Instruction&, const uint64_t*, Expected&);
 bool compare_model(const ptx::Instruction&, const uint64_t*, Expected&);
 bool convert_model(const ptx::Instruction&, const uint64_t*, uint32_t register_bits, Expected&);
+bool video_model(const ptx::Instruction&, const uint64_t*, Expected&);
 bool special_model(const ptx::Instruction&, const uint64_t*, Expected&);
 
 inline uint64_t low(uint64_t x, uint32_t bits) {

@@ -595,6 +595,7 @@ Expected evaluate(const Instruction& in, const uint64_t* s, bool carry, uint32_t
   Expected e;
   const Type t = in.mods.types[0];
   const bool integer_first = !ptx::is_float(t) || in.op == Opcode::mov;
+  if (video_model(in, s, e)) return e;
   if (compare_model(in, s, e) || convert_model(in, s, register_bits, e)) return e;
   if (integer_first && (integer_model(in, s, carry, e) || bits_model(in, s, e))) return e;
   if (float_model(in, s, e) || special_model(in, s, e)) return e;

@@ -167,17 +167,20 @@ TEST_P(EveryForm, AgreesWithTheModel) { check_opcode(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(
     Alu, EveryForm,
-    ::testing::Values(Opcode::add, Opcode::sub, Opcode::mul, Opcode::mad, Opcode::mul24,
-                      Opcode::mad24, Opcode::div, Opcode::rem, Opcode::min, Opcode::max,
-                      Opcode::abs, Opcode::neg, Opcode::and_, Opcode::or_, Opcode::xor_,
-                      Opcode::not_, Opcode::cnot, Opcode::shl, Opcode::shr, Opcode::szext,
-                      Opcode::addc, Opcode::subc, Opcode::madc, Opcode::bfe, Opcode::bfi,
-                      Opcode::bfind, Opcode::bmsk, Opcode::popc, Opcode::clz, Opcode::brev,
-                      Opcode::fns, Opcode::prmt, Opcode::lop3, Opcode::shf, Opcode::sad,
-                      Opcode::dp4a, Opcode::dp2a, Opcode::fma, Opcode::rcp, Opcode::sqrt,
-                      Opcode::rsqrt, Opcode::copysign, Opcode::testp, Opcode::ex2, Opcode::lg2,
-                      Opcode::sin, Opcode::cos, Opcode::tanh, Opcode::setp, Opcode::set,
-                      Opcode::selp, Opcode::slct, Opcode::cvt),
+    ::testing::Values(
+        Opcode::add, Opcode::sub, Opcode::mul, Opcode::mad, Opcode::mul24, Opcode::mad24,
+        Opcode::div, Opcode::rem, Opcode::min, Opcode::max, Opcode::abs, Opcode::neg, Opcode::and_,
+        Opcode::or_, Opcode::xor_, Opcode::not_, Opcode::cnot, Opcode::shl, Opcode::shr,
+        Opcode::szext, Opcode::addc, Opcode::subc, Opcode::madc, Opcode::bfe, Opcode::bfi,
+        Opcode::bfind, Opcode::bmsk, Opcode::popc, Opcode::clz, Opcode::brev, Opcode::fns,
+        Opcode::prmt, Opcode::lop3, Opcode::shf, Opcode::sad, Opcode::dp4a, Opcode::dp2a,
+        Opcode::fma, Opcode::rcp, Opcode::sqrt, Opcode::rsqrt, Opcode::copysign, Opcode::testp,
+        Opcode::ex2, Opcode::lg2, Opcode::sin, Opcode::cos, Opcode::tanh, Opcode::setp, Opcode::set,
+        Opcode::selp, Opcode::slct, Opcode::cvt, Opcode::vadd, Opcode::vsub, Opcode::vabsdiff,
+        Opcode::vmin, Opcode::vmax, Opcode::vshl, Opcode::vshr, Opcode::vset, Opcode::vadd2,
+        Opcode::vsub2, Opcode::vavrg2, Opcode::vabsdiff2, Opcode::vmin2, Opcode::vmax2,
+        Opcode::vset2, Opcode::vadd4, Opcode::vsub4, Opcode::vavrg4, Opcode::vabsdiff4,
+        Opcode::vmin4, Opcode::vmax4, Opcode::vset4),
     [](const auto& instance) {
       std::string name{ptx::name_of(instance.param)};
       return name;

@@ -30,6 +30,7 @@ struct Combination {
   std::string modifiers;  // ".rn.ftz.f32"
   std::vector<Type> types;
   bool bool_op = false;
+  bool plain = false;  // … but not for opcodes whose data it is
 };
 
 void expand(const Form& form, size_t group, Combination so_far, std::vector<Combination>& out) {
@@ -85,8 +86,9 @@ char class_of(const Place& place, const Combination& c, bool destination) {
     case Width::twice_type0:
       return class_of_bits(2 * ptx::bits_of(c.types.at(0)));
     case Width::fixed:
-      // A plain 32-bit source beside typed ones is a shift, a position or a width.
-      return place.bits == 32 && !destination ? 's' : class_of_bits(place.bits);
+      // A plain 32-bit source beside typed ones is a shift, a position or a width …
+      if (place.bits == 32 && !destination && !c.plain) return 's';
+      return class_of_bits(place.bits);
     default:
       return 'r';
   }
@@ -109,11 +111,32 @@ struct Spelling {
 struct Choice {
   bool pair = false, optional = false, negated = false;
   int table = 0x96;
+  int selectors = 0;  // video: which parts of the operands
 };
+
+bool is_video(Opcode op) { return op >= Opcode::vadd && op <= Opcode::vset4; }
+bool is_simd(Opcode op) { return op >= Opcode::vadd2 && op <= Opcode::vset4; }
+bool has_secondary(const std::string& modifiers) {
+  return modifiers.ends_with(".add") || modifiers.ends_with(".min") || modifiers.ends_with(".max");
+}
+// Suffixes for d, a, b.
+const char* selector_of(Opcode op, int choice, size_t place, bool merge) {
+  static constexpr const char* kScalar[3][3] = {
+      {"", "", ""}, {".b2", ".b1", ".h1"}, {".h1", ".h0", ".b3"}};
+  static constexpr const char* kHalves[3][3] = {
+      {"", "", ""}, {".h1", ".h31", ".h20"}, {"", ".h01", ".h33"}};
+  static constexpr const char* kBytes[3][3] = {
+      {"", "", ""}, {".b20", ".b7531", ".b0246"}, {"", ".b0123", ".b4444"}};
+  if (!is_video(op) || place > 2) return "";
+  if (!is_simd(op)) return place == 0 && !merge ? "" : kScalar[choice][place];
+  return ptx::name_of(op).back() == '2' ? kHalves[choice][place] : kBytes[choice][place];
+}
 
 Sample spell(const Form& form, const Combination& c, const std::string& name,
              const Choice& choice) {
   Spelling s;
+  const bool secondary = has_secondary(c.modifiers);
+  size_t number = 0;
   for (const Place& place : form.places) {
     if (place.optional && !choice.optional) continue;
     if (place.only_with_bool_op && !c.bool_op) continue;
@@ -126,6 +149,7 @@ Sample spell(const Form& form, const Combination& c, const std::string& name,
     const bool destination = place.role == Role::destination;
     const char letter = class_of(place, c, destination);
     s.add(letter, !destination, !destination && letter == 'p' && choice.negated);
+    s.operands += selector_of(form.op, choice.selectors, number++, choice.optional && !secondary);
     if (place.pair && choice.pair) {
       s.operands += "|%p" + std::to_string(s.next_register++);
     }
@@ -147,7 +171,9 @@ std::vector<Sample> samples_of(Opcode op) {
       optional |= place.optional && place.role != Role::unsupported;
       immediate |= place.role == Role::immediate;
     }
-    for (const Combination& c : combinations) {
+    for (Combination& c : combinations) {
+      c.plain = is_video(op) || op == Opcode::dp4a || op == Opcode::dp2a || op == Opcode::cvt ||
+                op == Opcode::fns;
       const std::string name{ptx::name_of(op)};
       std::vector<Choice> choices = {{}};
       const auto twice = [&](auto change) {
@@ -158,6 +184,10 @@ std::vector<Sample> samples_of(Opcode op) {
           choices.push_back(other);
         }
       };
+      if (is_video(op)) {
+        choices.push_back(Choice{.selectors = 1});
+        choices.push_back(Choice{.selectors = 2});
+      }
       if (pair) twice([](Choice& x) { x.pair = true; });
       if (optional) twice([](Choice& x) { x.optional = true; });
       if (c.bool_op || op == Opcode::selp || op == Opcode::vote)
@@ -166,7 +196,9 @@ std::vector<Sample> samples_of(Opcode op) {
         twice([](Choice& x) { x.table = 0xe8; });
         twice([](Choice& x) { x.table ^= 0x5b; });
       }
-      for (const Choice& choice : choices) out.push_back(spell(form, c, name, choice));
+      const bool needs_c = is_video(op) && !is_simd(op) && has_secondary(c.modifiers);
+      for (const Choice& choice : choices)
+        if (!needs_c || choice.optional) out.push_back(spell(form, c, name, choice));
     }
   }
   return out;

@@ -135,7 +135,7 @@ Result<Expectation> Expectation::create(std::shared_ptr<const task::Instance> in
   e.inputs_ = std::move(inputs);
   e.options_ = options;
   e.cache_ = std::make_shared<std::map<Numerics, Bounds>>();
-  FIEL_TRY(e.values_, e.instance_->reference(e.inputs_));
+  FIEL_TRY(e.values_, graph::evaluate(e.instance_->graph, e.inputs_));
   for (size_t i = 0; i < e.values_.size(); ++i) {
     if (!e.values_[i].is_contiguous()) e.values_[i] = e.values_[i].clone();
     if (!is_finite_at(e.values_[i], e.instance_->outputs[i].dtype)) e.finite_ = false;
@@ -151,7 +151,11 @@ Result<const Expectation::Bounds*> Expectation::bounds(Numerics numerics) const 
     b.undetermined.emplace_back(v.dtype() == DType::f64 ? 0 : static_cast<size_t>(v.numel()), 0);
   }
   const task::Instance& at = *instance_;
-  const int samples = at.cost.flops + at.cost.bytes_compulsory > kManySamplesWork ? 1 : 3;
+  const bool integers = std::any_of(values_.begin(), values_.end(),
+                                    [](const Tensor& v) { return v.dtype() != DType::f64; });
+  // Ties among integers show only when a sample happens to break them the other way.
+  const int samples =
+      at.cost.flops + at.cost.bytes_compulsory > kManySamplesWork ? 1 : integers ? 9 : 3;
   Noise noise = noise_of(numerics, options_.growth == Growth::systematic);
   for (int s = 0; s < samples; ++s) {
     noise.seed = options_.seed * 8 + static_cast<uint64_t>(s);

@@ -1,0 +1,50 @@
+#include "cli/kernel_files.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/text.h"
+
+namespace fiel::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error missing(const std::string& word) {
+  std::vector<std::string> beside;
+  std::error_code error;
+  const fs::path folder = fs::path(word).has_parent_path() ? fs::path(word).parent_path() : ".";
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (beside.size() > 1000) break;
+    beside.push_back(it->path().filename().string());
+  }
+  const std::string near = did_you_mean(fs::path(word).filename().string(), beside);
+  return Error{ErrorCode::not_found, fmt::format("there is no kernel '{}'", printable(word, 300)),
+               near.empty() ? "" : fmt::format("did you mean '{}'?", (folder / near).string()), {}};
+}
+
+}  // namespace
+
+Result<KernelFiles> find_kernels(const std::vector<std::string>& words) {
+  KernelFiles files;
+  files.several = words.size() > 1;
+  for (const std::string& word : words) {
+    std::error_code error;
+    if (fs::is_directory(word, error)) {
+      files.several = true;
+      std::vector<std::string> inside;
+      for (fs::directory_iterator it(word, error), end; !error && it != end; it.increment(error))
+        if (it->path().extension() == ".cu") inside.push_back(it->path().string());
+      std::sort(inside.begin(), inside.end());
+      files.paths.insert(files.paths.end(), inside.begin(), inside.end());
+      continue;
+    }
+    if (!fs::exists(word, error)) return fail(missing(word));
+    files.paths.push_back(word);
+  }
+  return files;
+}
+
+}  // namespace fiel::cli

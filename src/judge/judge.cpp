@@ -1,0 +1,126 @@
+#include "judge/judge.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "build/compile.h"
+#include "judge/environment.h"
+#include "judge/strict.h"
+
+namespace fiel::judge {
+namespace {
+
+constexpr uint64_t kMaxSourceBytes = 4u << 20;
+
+Verdict blank_verdict(const task::Task& task, const std::string& kernel_path,
+                      const JudgeRequest& request) {
+  Verdict v;
+  v.task = task.name;
+  v.task_file = task.source_file;
+  v.task_digest = task.digest;
+  v.kernel = printable(kernel_path, 1000);
+  v.seed = request.options.seed;
+  v.numerics_policy = std::string(name_of(request.options.numerics));
+  v.environment = describe_environment();
+  return v;
+}
+
+/// What a fault of ours, met while judging, makes of the verdict. Interruptions and the user's own
+/// mistakes are not faults.
+Result<Verdict> settle(const Error& error, Verdict v) {
+  if (error.code == ErrorCode::interrupted || error.code == ErrorCode::usage) return fail(error);
+  v.witness.reset();
+  if (error.code == ErrorCode::unsupported) {
+    v.status = VerdictStatus::unsupported;
+    v.unsupported_by = "device";
+    v.reason = printable(error.what, 600);
+    return v;
+  }
+  v.status = VerdictStatus::harness_fault;
+  v.reason = printable(to_string(error), 600);
+  return v;
+}
+
+Verdict not_compiled(const build::CompileOutcome& built, Verdict v) {
+  v.reason = printable(built.message, 600);
+  v.compiler_output = printable(built.log, 32u << 10);
+  v.isolation = built.isolation;
+  switch (built.status) {
+    case build::CompileStatus::unsupported:
+      v.status = VerdictStatus::unsupported;
+      v.unsupported_by = "device";
+      break;
+    case build::CompileStatus::timeout:
+      v.status = VerdictStatus::compile_error;
+      v.reason = "the compiler did not end in time: " + v.reason;
+      break;
+    case build::CompileStatus::limit:
+      v.status = VerdictStatus::compile_error;
+      v.reason = "the compiler reached a limit: " + v.reason;
+      break;
+    default:
+      v.status = VerdictStatus::compile_error;
+      break;
+  }
+  return v;
+}
+
+SessionStarter starter_for(const build::CompiledKernel& kernel, const JudgeRequest& request) {
+  worker::BareSessionOptions options;
+  options.shared_object = kernel.shared_object.string();
+  options.isolation = request.isolation;
+  options.device.memory_bytes = request.device_memory_bytes;
+  options.checks.metrics = false;
+  options.instruction_budget = request.instruction_budget;
+  return [options](const SessionWish& wish) {
+    worker::BareSessionOptions o = options;
+    o.checks.global_races = wish.global_races;
+    o.contract = wish.contract;
+    return worker::BareSession::start(o);
+  };
+}
+
+void add_resources(const build::CompiledKernel& kernel, Verdict& v) {
+  for (const build::KernelResources& r : kernel.resources) {
+    v.resources.registers = std::max(v.resources.registers, r.registers);
+    v.resources.spill_bytes = std::max(v.resources.spill_bytes, r.spill_stores + r.spill_loads);
+  }
+}
+
+}  // namespace
+
+Result<Verdict> judge_sessions(const task::Task& task, const SessionStarter& starter,
+                               const JudgeOptions& options, Verdict verdict) {
+  if (auto done = run_strict(task, starter, options, verdict); !done)
+    return settle(done.error(), std::move(verdict));
+  return verdict;
+}
+
+Result<Verdict> judge_kernel(const task::Task& task, const std::string& kernel_path,
+                             const JudgeRequest& request) {
+  Verdict v = blank_verdict(task, kernel_path, request);
+  const auto source = read_file(kernel_path, kMaxSourceBytes);
+  if (!source) {
+    if (source.error().code == ErrorCode::not_found) return fail(source.error());
+    v.status = VerdictStatus::compile_error;
+    v.reason = printable(to_string(source.error()), 600);
+    return v;
+  }
+  v.kernel_digest = sha256_hex(*source);
+  if (request.options.progress) request.options.progress({"compiling " + v.kernel, 0, 0});
+  build::CompileOptions compile;
+  compile.isolation.required = request.isolation.required;
+  auto built = build::compile_kernel(kernel_path, compile);
+  if (!built) return settle(built.error(), std::move(v));
+  if (built->status != build::CompileStatus::compiled) return not_compiled(*built, std::move(v));
+  v.environment.compiler = built->kernel.compiler;
+  add_resources(built->kernel, v);
+  return judge_sessions(task, starter_for(built->kernel, request), request.options, std::move(v));
+}
+
+}  // namespace fiel::judge

@@ -1,0 +1,304 @@
+// The error model against kernels imitated in float: honest ones must fit, broken ones must not.
+#include <cmath>
+
+#include "instances.h"
+
+namespace fiel::judge {
+namespace {
+
+Tensor normal(Shape shape, uint64_t seed, double mean = 0, double deviation = 1) {
+  Tensor t = Tensor::empty(DType::f32, shape);
+  uint64_t state = seed * 0x9e3779b97f4a7c15ull + 1;
+  auto uniform = [&] {
+    state = derive_seed(state, 5);
+    return (static_cast<double>(state >> 11) + 0.5) * 0x1p-53;
+  };
+  float* v = t.data_as<float>();
+  for (int64_t i = 0; i < t.numel(); ++i)
+    v[i] = static_cast<float>(mean + deviation * std::sqrt(-2 * std::log(uniform())) *
+                                         std::cos(6.283185307179586 * uniform()));
+  return t;
+}
+
+float half(float v) { return static_cast<float>(f16_to_f64(f64_to_f16(v))); }
+float tf32(float v) { return f64_to_tf32(v); }
+float same(float v) { return v; }
+
+/// Worst ratio of one output, `wrong` as the model says.
+Comparison compared(const Expectation& e, const Tensor& got, Numerics n) {
+  auto c = e.compare(0, got, n);
+  EXPECT_TRUE(c.has_value());
+  return *c;
+}
+
+template <typename Operand, typename Sum>
+Tensor matmul(const Tensor& a, const Tensor& b, Operand operand, Sum sum) {
+  const int64_t m = a.shape()[0], k = a.shape()[1], n = b.shape()[1];
+  Tensor c = Tensor::empty(DType::f32, {m, n});
+  const float *x = a.data_as<float>(), *w = b.data_as<float>();
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      float s = 0;
+      for (int64_t l = 0; l < k; ++l) s = sum(s + operand(x[i * k + l]) * operand(w[l * n + j]));
+      c.data_as<float>()[i * n + j] = s;
+    }
+  return c;
+}
+
+struct Matmul {
+  std::shared_ptr<const task::Instance> at;
+  Tensor a, b;
+  Expectation expectation;
+};
+Matmul make_matmul(int64_t k, double mean) {
+  auto at = make_instance("y = matmul(a, b)", {{"a", {DType::f32, {37, k}}}, {"b", {DType::f32, {k, 41}}}});
+  Tensor a = normal({37, k}, 1, mean), b = normal({k, 41}, 2, mean);
+  return {at, a, b, expect_on(at, {a, b})};
+}
+
+class MatmulClasses : public ::testing::TestWithParam<std::pair<int64_t, double>> {};
+
+TEST_P(MatmulClasses, Fp32SumsAreOfClassFp32) {
+  const Matmul m = make_matmul(GetParam().first, GetParam().second);
+  const Tensor y = matmul(m.a, m.b, same, same);
+  const Comparison c = compared(m.expectation, y, Numerics::fp32);
+  EXPECT_EQ(c.wrong, 0u) << c.worst_ratio;
+  EXPECT_LT(c.worst_ratio, 0.7) << "too near the bound for an honest kernel";
+}
+
+TEST_P(MatmulClasses, RoundedOperandsAreOfClassTf32) {
+  const Matmul m = make_matmul(GetParam().first, GetParam().second);
+  const Tensor y = matmul(m.a, m.b, tf32, same);
+  EXPECT_GT(compared(m.expectation, y, Numerics::fp32).wrong, 0u);
+  const auto n = m.expectation.classify({y}, Numerics::fp32);
+  ASSERT_TRUE(n.has_value());
+  EXPECT_EQ(*n, Numerics::tf32);
+}
+
+TEST_P(MatmulClasses, SumsInHalfPrecisionAreNotAccepted) {
+  const Matmul m = make_matmul(GetParam().first, GetParam().second);
+  const Tensor y = matmul(m.a, m.b, half, half);
+  EXPECT_GT(compared(m.expectation, y, Numerics::tf32).wrong, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lengths, MatmulClasses,
+                         ::testing::Values(std::pair<int64_t, double>{256, 0.0},
+                                           std::pair<int64_t, double>{511, 0.0},
+                                           std::pair<int64_t, double>{2048, 0.0},
+                                           std::pair<int64_t, double>{511, 1.0}));
+
+enum class SumKind { sequential, pairwise, kahan, drops_last };
+
+float sum_of(const float* v, int64_t n, SumKind kind) {
+  if (kind == SumKind::pairwise) {
+    if (n == 1) return v[0];
+    return sum_of(v, n / 2, kind) + sum_of(v + n / 2, n - n / 2, kind);
+  }
+  if (kind == SumKind::drops_last) n -= std::max<int64_t>(1, n / 1000);
+  float s = 0, lost = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    if (kind == SumKind::kahan) {
+      const float y = v[i] - lost, t = s + y;
+      lost = (t - s) - y;
+      s = t;
+    } else {
+      s += v[i];
+    }
+  }
+  return s;
+}
+
+Tensor sums(const Tensor& x, SumKind kind) {
+  const int64_t rows = x.shape()[0], n = x.shape()[1];
+  Tensor y = Tensor::empty(DType::f32, {rows});
+  for (int64_t r = 0; r < rows; ++r)
+    y.data_as<float>()[r] = sum_of(x.data_as<float>() + r * n, n, kind);
+  return y;
+}
+
+class SumLengths : public ::testing::TestWithParam<int64_t> {};
+
+TEST_P(SumLengths, HonestOrdersPassAndDroppedTermsFail) {
+  const int64_t n = GetParam(), rows = n > 100'000 ? 3 : 40;
+  auto at = make_instance("y = sum(x, dim=1)", {{"x", {DType::f32, {rows, n}}}});
+  const Tensor x = normal({rows, n}, 3);
+  const Expectation e = expect_on(at, {x});
+  for (SumKind kind : {SumKind::sequential, SumKind::pairwise, SumKind::kahan}) {
+    const Comparison c = compared(e, sums(x, kind), Numerics::fp32);
+    EXPECT_EQ(c.wrong, 0u) << static_cast<int>(kind) << " ratio " << c.worst_ratio;
+  }
+  EXPECT_GT(compared(e, sums(x, SumKind::drops_last), Numerics::fp32).wrong, 0u);
+}
+
+TEST_P(SumLengths, ASumThatLosesTermsFailsOnOffsetDataToo) {
+  const int64_t n = GetParam(), rows = n > 100'000 ? 3 : 40;
+  auto at = make_instance("y = sum(x, dim=1)", {{"x", {DType::f32, {rows, n}}}});
+  const Tensor x = normal({rows, n}, 4, 1000);
+  const Expectation e = expect_on(at, {x});
+  EXPECT_EQ(compared(e, sums(x, SumKind::kahan), Numerics::fp32).wrong, 0u);
+  EXPECT_EQ(compared(e, sums(x, SumKind::sequential), Numerics::fp32).wrong, 0u);
+  EXPECT_GT(compared(e, sums(x, SumKind::drops_last), Numerics::fp32).wrong, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lengths, SumLengths, ::testing::Values(64, 4096, 262144));
+
+enum class Variance { two_pass, welford, one_pass };
+
+Tensor layer_norm(const Tensor& x, Variance kind) {
+  const int64_t rows = x.shape()[0], n = x.shape()[1];
+  Tensor y = Tensor::empty(DType::f32, {rows, n});
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* v = x.data_as<float>() + r * n;
+    float mean = 0, variance = 0;
+    const auto count = static_cast<float>(n);
+    if (kind == Variance::welford) {
+      float m2 = 0;
+      for (int64_t i = 0; i < n; ++i) {
+        const float d = v[i] - mean;
+        mean += d / static_cast<float>(i + 1);
+        m2 += d * (v[i] - mean);
+      }
+      variance = m2 / count;
+    } else {
+      float s = 0, q = 0;
+      for (int64_t i = 0; i < n; ++i) s += v[i], q += v[i] * v[i];
+      mean = s / count;
+      variance = q / count - mean * mean;
+      if (kind == Variance::two_pass) {
+        variance = 0;
+        for (int64_t i = 0; i < n; ++i) variance += (v[i] - mean) * (v[i] - mean);
+        variance /= count;
+      }
+    }
+    const float scale = 1 / std::sqrt(std::max(variance, 0.f) + 1e-5f);
+    for (int64_t i = 0; i < n; ++i) y.data_as<float>()[r * n + i] = (v[i] - mean) * scale;
+  }
+  return y;
+}
+
+class NormOffsets : public ::testing::TestWithParam<double> {};
+
+TEST_P(NormOffsets, TwoPassesAndWelfordPassOnePassFails) {
+  for (int64_t n : {31, 511, 2048}) {
+    auto at = make_instance("y = layer_norm(x, normalized_shape=[" + std::to_string(n) + "])",
+                            {{"x", {DType::f32, {9, n}}}});
+    ASSERT_NE(at, nullptr);
+    const Tensor x = normal({9, n}, 6, GetParam());
+    const Expectation e = expect_on(at, {x});
+    for (Variance kind : {Variance::two_pass, Variance::welford}) {
+      const Comparison c = compared(e, layer_norm(x, kind), Numerics::fp32);
+      EXPECT_EQ(c.wrong, 0u) << n << ": " << c.worst_ratio;
+    }
+    const Comparison c = compared(e, layer_norm(x, Variance::one_pass), Numerics::fp32);
+    if (GetParam() >= 300) {
+      EXPECT_GT(c.wrong, 0u) << n << ": " << c.worst_ratio;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Means, NormOffsets, ::testing::Values(0.0, 10.0, 316.0, 1000.0, 1500.0));
+
+Tensor softmax(const Tensor& x) {
+  const int64_t rows = x.shape()[0], n = x.shape()[1];
+  Tensor y = Tensor::empty(DType::f32, {rows, n});
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* v = x.data_as<float>() + r * n;
+    float largest = v[0], sum = 0;
+    for (int64_t i = 0; i < n; ++i) largest = std::max(largest, v[i]);
+    for (int64_t i = 0; i < n; ++i) sum += std::exp(v[i] - largest);
+    for (int64_t i = 0; i < n; ++i)
+      y.data_as<float>()[r * n + i] = std::exp(v[i] - largest) / sum;
+  }
+  return y;
+}
+
+TEST(Softmax, IsAcceptedOnEveryScaleAndZerosNever) {
+  for (double mean : {0.0, 1000.0})
+    for (double scale : {0.01, 1.0, 30.0, 256.0}) {
+      auto at = make_instance("y = softmax(x, dim=1)", {{"x", {DType::f32, {17, 511}}}});
+      const Tensor x = normal({17, 511}, 8, mean, scale);
+      const Expectation e = expect_on(at, {x});
+      const Comparison c = compared(e, softmax(x), Numerics::fp32);
+      EXPECT_EQ(c.wrong, 0u) << mean << " " << scale << ": " << c.worst_ratio;
+      EXPECT_GT(compared(e, Tensor::empty(DType::f32, {17, 511}), Numerics::fp32).wrong, 0u);
+    }
+}
+
+TEST(Softmax, ZerosAreWrongWhereTheAnswerIsFarBelowAnyAbsoluteTolerance) {
+  auto at = make_instance("y = softmax(x, dim=1)", {{"x", {DType::f32, {2, 131072}}}});
+  const Tensor x = normal({2, 131072}, 8);
+  const Expectation e = expect_on(at, {x});
+  Tensor partly = softmax(x);
+  for (int64_t i = 1311; i < 131072; ++i) partly.data_as<float>()[i] = 0;
+  const Comparison zeros = compared(e, Tensor::empty(DType::f32, {2, 131072}), Numerics::fp32);
+  EXPECT_GT(zeros.wrong, 260'000u);
+  EXPECT_GT(zeros.first_wrong.expected, 1e-8);
+  EXPECT_GT(compared(e, partly, Numerics::fp32).wrong, 125'000u);
+  EXPECT_EQ(compared(e, softmax(x), Numerics::fp32).wrong, 0u);
+}
+
+Tensor gelu(const Tensor& x, bool exact) {
+  Tensor y = Tensor::empty(DType::f32, x.shape());
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    const float v = x.data_as<float>()[i];
+    y.data_as<float>()[i] =
+        exact ? 0.5f * v * (1 + std::erf(v * 0.70710678f))
+              : 0.5f * v * (1 + std::tanh(0.79788456f * (v + 0.044715f * v * v * v)));
+  }
+  return y;
+}
+
+TEST(Gelu, TheUsualFormulaPassesWhereItCancelsAndTheApproximationFails) {
+  auto at = make_instance("y = gelu(x)", {{"x", {DType::f32, {33, 65}}}});
+  for (double mean : {0.0, -6.0, -1000.0, 20.0})
+    for (double scale : {1.0, 0.01, 100.0}) {
+      const Tensor x = normal({33, 65}, 9, mean, scale);
+      const Expectation e = expect_on(at, {x});
+      const Comparison c = compared(e, gelu(x, true), Numerics::fp32);
+      EXPECT_EQ(c.wrong, 0u) << mean << " " << scale << ": " << c.worst_ratio;
+    }
+  const Tensor x = normal({33, 65}, 9);
+  const Expectation e = expect_on(at, {x});
+  EXPECT_GT(compared(e, gelu(x, false), Numerics::fp32).wrong, 0u);
+  const auto n = e.classify({gelu(x, false)}, Numerics::fp32);
+  ASSERT_TRUE(n.has_value());
+  EXPECT_NE(*n, Numerics::tf32) << "a task without products has no class tf32";
+}
+
+TEST(Compare, NaNWhereTheReferenceIsFiniteIsWrong) {
+  auto at = make_instance("y = x * 2", {{"x", {DType::f32, {4}}}});
+  const Tensor x = Tensor::from_f64(DType::f32, {4}, std::vector<double>{1, 2, 3, 4});
+  const Expectation e = expect_on(at, {x});
+  const Tensor y = Tensor::from_f64(DType::f32, {4}, std::vector<double>{2, 4, NAN, 8});
+  const Comparison c = compared(e, y, Numerics::fp32);
+  EXPECT_EQ(c.wrong, 1u);
+  EXPECT_EQ(c.first_wrong.flat_index, 2);
+  EXPECT_EQ(c.first_wrong.expected, 6);
+}
+
+TEST(Compare, ReluThatDropsNaNLosesASpecialValue) {
+  auto at = make_instance("y = relu(x)", {{"x", {DType::f32, {4}}}});
+  const Tensor x = Tensor::from_f64(DType::f32, {4}, std::vector<double>{NAN, 2, -INFINITY, INFINITY});
+  const Expectation e = expect_on(at, {x}, {.special = SpecialValues::propagate});
+  EXPECT_FALSE(e.finite());
+  const Tensor lost = Tensor::from_f64(DType::f32, {4}, std::vector<double>{0, 2, 0, INFINITY});
+  const Tensor kept = Tensor::from_f64(DType::f32, {4}, std::vector<double>{NAN, 2, 0, INFINITY});
+  const Comparison c = compared(e, lost, Numerics::fp32);
+  EXPECT_EQ(c.wrong, 1u);
+  EXPECT_TRUE(c.special_lost);
+  EXPECT_EQ(compared(e, kept, Numerics::fp32).wrong, 0u);
+}
+
+TEST(Compare, ATieOfAnArgmaxIsNotJudgedButAClearWinnerIs) {
+  auto at = make_instance("y = argmax(x, dim=1)", {{"x", {DType::f32, {2, 3}}}});
+  ASSERT_NE(at, nullptr);
+  const Tensor x = Tensor::from_f64(DType::f32, {2, 3}, std::vector<double>{1, 1, 1, 0, 5, 1});
+  const Expectation e = expect_on(at, {x});
+  const Tensor other = Tensor::from_f64(DType::i64, {2}, std::vector<double>{2, 1});
+  const Tensor wrong = Tensor::from_f64(DType::i64, {2}, std::vector<double>{0, 2});
+  EXPECT_EQ(compared(e, other, Numerics::fp32).wrong, 0u);
+  EXPECT_EQ(compared(e, wrong, Numerics::fp32).wrong, 1u);
+}
+
+}  // namespace
+}  // namespace fiel::judge

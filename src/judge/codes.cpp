@@ -35,11 +35,6 @@ std::string_view name_of(JudgeFinding finding) {
   return "?";
 }
 
-std::string_view name_of(Numerics numerics) {
-  static constexpr std::string_view names[] = {"fp64", "fp32", "tf32", "fp16", "bf16", "below"};
-  return names[static_cast<size_t>(numerics)];
-}
-
 std::optional<VerdictStatus> parse_status(std::string_view name) {
   for (int i = 0; i < kStatusCount; ++i)
     if (name_of(static_cast<VerdictStatus>(i)) == name) return static_cast<VerdictStatus>(i);

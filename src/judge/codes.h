@@ -83,13 +83,9 @@ enum class JudgeFinding : uint8_t {
 inline constexpr int kStatusCount = 12;
 inline constexpr int kProbeCount = 16;
 
-/// How accurate the kernel was measured to be, best first. Never renumber.
-enum class Numerics : uint8_t { fp64 = 0, fp32 = 1, tf32 = 2, fp16 = 3, bf16 = 4, below = 5 };
-
 std::string_view name_of(VerdictStatus status);
 std::string_view name_of(Probe probe);
 std::string_view name_of(JudgeFinding finding);
-std::string_view name_of(Numerics numerics);
 std::optional<VerdictStatus> parse_status(std::string_view name);
 std::optional<Probe> parse_probe(std::string_view name);
 constexpr int number_of(VerdictStatus status) { return static_cast<int>(status); }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text.h"
 
@@ -12,12 +13,10 @@ namespace {
 constexpr size_t kHistory = 6;
 constexpr size_t kMaxFindings = 64;
 
-Numerics native_of(const task::Instance& instance) {
-  Numerics worst = Numerics::fp64;
-  for (const graph::TensorType& t : instance.outputs)
-    if (is_floating(t.dtype)) worst = std::max(worst, native_numerics(t.dtype));
-  // Low-precision inputs of an f32 output: PyTorch's own kernels compute such products in fp32.
-  return instance.outputs.empty() ? Numerics::fp32 : worst;
+bool allowed(const fiel::Comparison& c, NumericsPolicy policy) {
+  if (c.accepted()) return true;
+  const bool a_class = c.numerics != NumericsClass::below && c.numerics <= NumericsClass::bf16;
+  return policy == NumericsPolicy::any && a_class && c.nan_mismatches + c.infinity_mismatches == 0;
 }
 
 /// Two records that a person would call the same finding.
@@ -26,26 +25,22 @@ bool same_finding(const FindingRecord& a, const FindingRecord& b) {
          a.instruction == b.instruction && a.grade == b.grade;
 }
 
+void note_worst(const Tensor& expected, const Tensor& got, const fiel::Comparison& c,
+                ProbeResult& result) {
+  if (c.worst_ratio <= result.worst_ratio || c.worst_index < 0) return;
+  result.worst_ratio = c.worst_ratio;
+  result.worst_error = std::fabs(got.at_flat(c.worst_index) - expected.at_flat(c.worst_index));
+  result.worst_bound = result.worst_error / c.worst_ratio;
+}
+
 std::string expected_got(const Witness& w) {
   return fmt::format("expected {}, got {}", format_double(w.expected), format_double(w.got));
 }
 
 }  // namespace
 
-std::vector<Numerics> accepted_classes(const task::Instance& instance, NumericsPolicy policy) {
-  const Numerics native = native_of(instance);
-  std::vector<Numerics> classes{native};
-  if (native == Numerics::fp32) {
-    if (policy != NumericsPolicy::fp32 && has_contraction(instance.graph))
-      classes.push_back(Numerics::tf32);
-    if (policy == NumericsPolicy::any) {
-      classes.push_back(Numerics::fp16);
-      classes.push_back(Numerics::bf16);
-    }
-  }
-  if (native == Numerics::fp16 && policy == NumericsPolicy::any)
-    classes.push_back(Numerics::bf16);
-  return classes;
+NumericsClass lowest_class(NumericsPolicy policy) {
+  return policy == NumericsPolicy::fp32 ? NumericsClass::fp32 : NumericsClass::tf32;
 }
 
 Status Course::poll(const std::string& what) {
@@ -103,8 +98,8 @@ Status Course::note_stale(const Call& call, const PlannedShape& shape, Probe pro
   for (auto past = history_.rbegin(); past != history_.rend(); ++past) {
     const Expectation& e = *past->expectation;
     if (&e.instance() != shape.instance.get() || e.values().size() != call.outputs.size()) continue;
-    FIEL_TRY(const Numerics n, e.classify(call.outputs, native_of(e.instance())));
-    if (n == Numerics::below) continue;
+    FIEL_TRY(const bool answers, e.accepts(call.outputs, NumericsClass::tf32));
+    if (!answers) continue;
     FindingRecord r;
     r.code = std::string(name_of(JudgeFinding::stale_output));
     r.grade = vgpu::Grade::error;
@@ -123,28 +118,31 @@ Status Course::note_stale(const Call& call, const PlannedShape& shape, Probe pro
 }
 
 Result<bool> Course::wrong(const Call& call, const PlannedShape& shape, const Preparation& prepared,
-                           size_t output, const Comparison& comparison, Numerics measured) {
+                           size_t output, const fiel::Comparison& comparison) {
   const task::Instance& at = *shape.instance;
   decide(VerdictStatus::incorrect, "", shape, prepared, call.number);
   Witness& w = *verdict_.witness;
   w.output = at.graph.outputs[output].name;
-  w.flat_index = comparison.first_wrong.flat_index;
+  w.flat_index = comparison.first_failing;
   w.index = unravel(w.flat_index, at.outputs[output].shape);
-  w.expected = comparison.first_wrong.expected;
-  w.got = comparison.first_wrong.got;
-  w.error = comparison.first_wrong.error;
-  w.bound = comparison.first_wrong.bound;
-  w.wrong_elements = comparison.wrong;
-  w.elements = comparison.elements;
-  verdict_.numerics = std::max(measured, verdict_.numerics.value_or(measured));
+  w.expected = comparison.expected_first;
+  w.got = comparison.actual_first;
+  w.error = std::fabs(w.got - w.expected);
+  w.bound = comparison.bound_first;
+  w.wrong_elements = static_cast<uint64_t>(comparison.failing);
+  w.elements = static_cast<uint64_t>(comparison.elements);
+  const NumericsClass measured = comparison.numerics;
+  verdict_.numerics = worse(measured, verdict_.numerics.value_or(measured));
   verdict_.reason = fmt::format("wrong values on the {} probe: {}", name_of(prepared.recipe.probe),
                                 expected_got(w));
-  if (measured != Numerics::below)
-    verdict_.reason = fmt::format("accurate to {} only, where {} is asked for", name_of(measured),
-                                  name_of(native_of(at)));
-  w.note = fmt::format("{} of {} elements are wrong", format_count(comparison.wrong),
-                       format_count(comparison.elements));
-  if (comparison.special_lost) {
+  if (measured != NumericsClass::below && measured != NumericsClass::integer)
+    verdict_.reason = fmt::format("accurate to {} only, which this task does not accept",
+                                  fiel::name_of(measured));
+  w.note = comparison.failing > 0
+               ? fmt::format("{} of {} elements are wrong", format_count(w.wrong_elements),
+                             format_count(w.elements))
+               : comparison.reason(at.outputs[output].shape);
+  if (!std::isfinite(w.expected)) {
     FindingRecord r;
     r.code = std::string(name_of(JudgeFinding::special_value_lost));
     r.detail = fmt::format("the reference has {} at element {} of '{}', the kernel {}",
@@ -163,38 +161,27 @@ Result<bool> Course::wrong(const Call& call, const PlannedShape& shape, const Pr
 Result<bool> Course::judge_outputs(const Call& call, const PlannedShape& shape,
                                    const Preparation& prepared, ProbeResult& result) {
   const Expectation& expectation = *prepared.expectation;
-  const std::vector<Numerics> accepted = accepted_classes(*shape.instance, options_.numerics);
-  Numerics measured = accepted.front();
-  std::vector<Comparison> comparisons;
-  size_t bad = call.outputs.size();
-  for (Numerics candidate : accepted) {
-    measured = candidate;
-    comparisons.clear();
-    bad = call.outputs.size();
-    for (size_t o = 0; o < call.outputs.size(); ++o) {
-      FIEL_TRY(comparisons.emplace_back(), expectation.compare(o, call.outputs[o], candidate));
-      if (comparisons.back().wrong > 0 && bad == call.outputs.size()) bad = o;
-    }
-    if (bad == call.outputs.size()) break;
+  NumericsClass measured = NumericsClass::integer;
+  std::optional<size_t> bad;
+  std::vector<fiel::Comparison> comparisons;
+  for (size_t o = 0; o < call.outputs.size(); ++o) {
+    FIEL_TRY(fiel::Comparison c,
+             expectation.compare(o, call.outputs[o], lowest_class(options_.numerics)));
+    measured = worse(measured, c.numerics);
+    if (!allowed(c, options_.numerics) && !bad) bad = o;
+    result.relative_rms = std::max(result.relative_rms, c.relative_rms);
+    note_worst(expectation.values()[o], call.outputs[o], c, result);
+    comparisons.push_back(c);
   }
   ++verdict_.resources.calls_compared;
   ++result.compared;
-  for (const Comparison& c : comparisons) {
-    result.relative_rms = std::max(result.relative_rms, c.relative_rms);
-    if (c.worst_ratio <= result.worst_ratio) continue;
-    result.worst_ratio = c.worst_ratio;
-    result.worst_error = c.worst_error;
-    result.worst_bound = c.worst_bound;
-  }
-  if (bad == call.outputs.size()) {
-    verdict_.numerics = std::max(measured, verdict_.numerics.value_or(measured));
+  if (!bad) {
+    verdict_.numerics = worse(measured, verdict_.numerics.value_or(measured));
     history_.push_back({call.number, prepared.expectation});
     if (history_.size() > kHistory) history_.pop_front();
     return true;
   }
-  FIEL_TRY(const Numerics fallen, expectation.classify(call.outputs, accepted.back()));
-  FIEL_TRY(const bool go_on, wrong(call, shape, prepared, bad, comparisons[bad], fallen));
-  return go_on;
+  return wrong(call, shape, prepared, *bad, comparisons[*bad]);
 }
 
 Result<bool> Course::check_call(Rig& rig, const PlannedShape& shape, const Preparation& prepared,

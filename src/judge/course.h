@@ -19,8 +19,8 @@
 
 namespace fiel::judge {
 
-/// Classes that are let pass for this task under this policy, best first.
-std::vector<Numerics> accepted_classes(const task::Instance& instance, NumericsPolicy policy);
+/// What comparison may let pass for tasks that multiply matrices.
+NumericsClass lowest_class(NumericsPolicy policy);
 
 class Course {
  public:
@@ -58,7 +58,7 @@ class Course {
   void keep(const Call& call);
   void add_finding(FindingRecord finding);
   Result<bool> wrong(const Call& call, const PlannedShape& shape, const Preparation& prepared,
-                     size_t output, const Comparison& comparison, Numerics measured);
+                     size_t output, const fiel::Comparison& comparison);
   Status note_stale(const Call& call, const PlannedShape& shape, Probe probe);
 
   const task::Task& task_;

@@ -172,7 +172,7 @@ constexpr std::array<Text, 12> kFindings = {{
      "Use the CUDA runtime only."},
 }};
 
-constexpr std::array<Text, 6> kNumerics = {{
+constexpr std::array<Text, 8> kNumerics = {{
     {"fp64", "Errors as of arithmetic in double precision.", ""},
     {"fp32",
      "Errors as of arithmetic in single precision, whatever the order of the sums. Split schemes "
@@ -192,6 +192,8 @@ constexpr std::array<Text, 6> kNumerics = {{
      "Errors as when results are rounded to bfloat16. The class of bf16 tasks; in an f32 task it is "
      "incorrect.",
      "Keep sums and intermediates in float."},
+    {"fp8", "The class of tasks whose outputs are e4m3 or e5m2.", ""},
+    {"integer", "Integer and boolean outputs: compared exactly.", ""},
     {"below",
      "Errors beyond what rounding to any floating type explains: a wrong formula, or sums "
      "accumulated in half precision.",

@@ -9,12 +9,9 @@ Result<Preparation> prepare_given(const task::Task& task,
   p.recipe = recipe;
   ExpectationOptions options;
   options.seed = derive_seed(recipe.seed, 77 + recipe.variant);
-  options.growth = growth_of(recipe.probe);
-  options.factor = task.tolerance.max_ulp_factor.value_or(1);
-  options.relative_rms = task.tolerance.relative_rms;
+  options.systematic = is_systematic(recipe.probe);
   const bool special = recipe.probe == Probe::special_values;
-  options.special = special ? SpecialValues::propagate : SpecialValues::none;
-  FIEL_TRY(Expectation e, Expectation::create(instance, std::move(inputs), options));
+  FIEL_TRY(Expectation e, Expectation::create(task, instance, std::move(inputs), options));
   if (!special && !e.finite()) {
     p.dropped = "the reference is not finite on this input";
     return p;

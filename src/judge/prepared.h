@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "judge/error_model.h"
+#include "judge/expectation.h"
 #include "judge/probe_inputs.h"
 #include "task/task.h"
 

@@ -186,10 +186,8 @@ uint32_t variants_of(Probe probe) {
   }
 }
 
-Growth growth_of(Probe probe) {
-  return probe == Probe::constant || probe == Probe::ties || probe == Probe::one_hot
-             ? Growth::systematic
-             : Growth::random_walk;
+bool is_systematic(Probe probe) {
+  return probe == Probe::constant || probe == Probe::ties || probe == Probe::one_hot;
 }
 
 Result<std::optional<std::vector<Tensor>>> make_inputs(const task::Instance& instance,
@@ -197,11 +195,13 @@ Result<std::optional<std::vector<Tensor>>> make_inputs(const task::Instance& ins
   // Probes about memory and repetition work on the task's own inputs, whatever they are.
   bool applies = recipe.probe == Probe::task_inputs || recipe.probe > Probe::special_values;
   std::vector<Tensor> inputs;
+  // No two probes may draw the same values: a cache keyed by content would never be asked again.
+  const uint64_t purpose = 1 + recipe.variant + 4096 * static_cast<uint64_t>(recipe.probe);
   for (size_t i = 0; i < instance.inputs.size(); ++i) {
     const InputSpec& spec = instance.input_specs[i];
     const Request request{spec, instance.inputs[i].dtype, instance.inputs[i].shape,
                           i < instance.index_bounds.size() ? instance.index_bounds[i] : 0,
-                          Stream{derive_seed(recipe.seed, 1 + recipe.variant), i}};
+                          Stream{derive_seed(recipe.seed, purpose), i}};
     auto made = make_input(request, recipe);
     if (!made) return fail(std::move(made.error()).with_context("making input '" + spec.name + "'"));
     Tensor t = std::move(*made);

@@ -14,7 +14,6 @@
 
 #include "base/result.h"
 #include "judge/codes.h"
-#include "judge/error_model.h"
 #include "task/task.h"
 
 namespace fiel::judge {
@@ -38,7 +37,7 @@ Result<std::optional<std::vector<Tensor>>> make_inputs(const task::Instance& ins
                                                        const ProbeRecipe& recipe);
 
 /// Sums of equal or tied values round the same way each time.
-Growth growth_of(Probe probe);
+bool is_systematic(Probe probe);
 
 /// Another legal value for one element: far enough that the reference moves.
 double changed_value(task::Domain domain, DType dtype, double value, int64_t bound, uint64_t seed);

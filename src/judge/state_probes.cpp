@@ -73,10 +73,9 @@ Result<bool> reacts(const Preparation& before, const Preparation& after) {
   for (size_t o = 0; o < after.expectation->values().size(); ++o) {
     const Tensor& old = before.expectation->values()[o];
     const DType dtype = after.expectation->instance().outputs[o].dtype;
-    FIEL_TRY(const Comparison c, after.expectation->compare(
-                                     o, old.dtype() == DType::f64 ? old.to(dtype) : old,
-                                     native_numerics(dtype)));
-    if (c.wrong > 0) return true;
+    FIEL_TRY(const fiel::Comparison c,
+             after.expectation->compare(o, old.to(dtype), NumericsClass::tf32));
+    if (!c.accepted()) return true;
   }
   return false;
 }

@@ -173,7 +173,7 @@ Json to_json(const Verdict& v) {
   j["protocol"] = v.protocol;
   j["device"] = v.device;
   j["seed"] = seed_text(v.seed);
-  j["numerics"] = v.numerics ? Json(name_of(*v.numerics)) : Json();
+  j["numerics"] = v.numerics ? Json(fiel::name_of(*v.numerics)) : Json();
   j["numerics_policy"] = v.numerics_policy;
   j["speed"] = v.speed;
   j["witness"] = v.witness ? to_json(*v.witness) : Json();

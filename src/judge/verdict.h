@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "judge/codes.h"
 #include "sandbox/isolation.h"
+#include "tensor/compare.h"
 #include "vgpu/findings.h"
 
 namespace fiel::judge {
@@ -112,7 +113,7 @@ struct Verdict {
   std::string protocol = "strict";
   std::string device = "virtual";
   uint64_t seed = 0;
-  std::optional<Numerics> numerics;  ///< measured; none when no output could be compared
+  std::optional<NumericsClass> numerics;  ///< measured; none when no output could be compared
   std::string numerics_policy = "tf32";
   std::string speed = "not_measured";
   std::optional<Witness> witness;

@@ -28,7 +28,7 @@ double mean_of(const Tensor& t) {
 using Impostor = std::function<std::optional<Tensor>(size_t p)>;
 
 Result<VoidCheck> try_impostor(const std::vector<Preparation>& prepared, size_t output,
-                               Numerics accepted, const std::string& shape_set,
+                               NumericsClass lowest, const std::string& shape_set,
                                const std::string& name, const Impostor& answer) {
   VoidCheck check{name, false, {}};
   bool tried = false;
@@ -37,8 +37,8 @@ Result<VoidCheck> try_impostor(const std::vector<Preparation>& prepared, size_t 
     const std::optional<Tensor> got = answer(p);
     if (!got) continue;
     tried = true;
-    FIEL_TRY(const Comparison c, prepared[p].expectation->compare(output, *got, accepted));
-    if (c.wrong == 0) continue;
+    FIEL_TRY(const fiel::Comparison c, prepared[p].expectation->compare(output, *got, lowest));
+    if (c.accepted()) continue;
     check.rejected = true;
     check.rejected_by = fmt::format("{} at {}", name_of(prepared[p].recipe.probe), shape_set);
   }
@@ -52,7 +52,7 @@ Result<VoidCheck> try_impostor(const std::vector<Preparation>& prepared, size_t 
 }  // namespace
 
 Result<std::vector<VoidCheck>> check_task(const std::vector<Preparation>& prepared,
-                                          Numerics accepted, const std::string& shape_set) {
+                                          NumericsClass lowest, const std::string& shape_set) {
   std::vector<VoidCheck> checks;
   const Expectation* any = nullptr;
   for (const Preparation& p : prepared)
@@ -64,7 +64,7 @@ Result<std::vector<VoidCheck>> check_task(const std::vector<Preparation>& prepar
     const std::string suffix =
         at.outputs.size() > 1 ? fmt::format(" as '{}'", at.graph.outputs[o].name) : "";
     auto attempt = [&](const std::string& name, const Impostor& answer) -> Status {
-      FIEL_TRY(VoidCheck c, try_impostor(prepared, o, accepted, shape_set, name + suffix, answer));
+      FIEL_TRY(VoidCheck c, try_impostor(prepared, o, lowest, shape_set, name + suffix, answer));
       checks.push_back(std::move(c));
       return {};
     };

@@ -13,9 +13,9 @@
 
 namespace fiel::judge {
 
-/// `prepared`: the value probes of one shape. `accepted`: the worst class that would be let pass.
+/// `prepared`: the value probes of one shape. `lowest`: the worst class let pass.
 Result<std::vector<VoidCheck>> check_task(const std::vector<Preparation>& prepared,
-                                          Numerics accepted, const std::string& shape_set);
+                                          NumericsClass lowest, const std::string& shape_set);
 
 const VoidCheck* first_hole(const std::vector<VoidCheck>& checks);
 

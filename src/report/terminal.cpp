@@ -155,7 +155,7 @@ std::string findings_block(const Verdict& v, const TerminalStyle& style, const P
 
 std::string facts_block(const Verdict& v, const Painter& p) {
   std::string text;
-  const std::string numerics = v.numerics ? std::string(judge::name_of(*v.numerics)) : "not measured";
+  const std::string numerics = v.numerics ? std::string(fiel::name_of(*v.numerics)) : "not measured";
   const std::string speed = v.speed == "not_measured"
                                 ? fmt::format("not measured (device {})", v.device)
                                 : v.speed;
@@ -240,7 +240,7 @@ std::string render_line(const Verdict& v, const TerminalStyle& style) {
                               : judge::exit_code_of(v) == 1      ? p.red(padded)
                                                                  : p.yellow(padded);
   return fmt::format("{} {:<6} {}  {}\n", painted,
-                     v.numerics ? judge::name_of(*v.numerics) : std::string_view("-"), v.kernel,
+                     v.numerics ? fiel::name_of(*v.numerics) : std::string_view("-"), v.kernel,
                      p.dim(v.reason));
 }
 

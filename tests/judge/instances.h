@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/error_model.h"
+#include "judge/expectation.h"
 #include "judge/probe_inputs.h"
 #include "task/task.h"
 
@@ -60,7 +60,8 @@ inline std::shared_ptr<const task::Instance> make_instance(const std::string& ex
 
 inline Expectation expect_on(const std::shared_ptr<const task::Instance>& at,
                              std::vector<Tensor> inputs, ExpectationOptions options = {}) {
-  auto e = Expectation::create(at, std::move(inputs), options);
+  static const task::Task task;
+  auto e = Expectation::create(task, at, std::move(inputs), options);
   EXPECT_TRUE(e.has_value()) << (e ? "" : to_string(e.error()));
   return e ? *e : Expectation();
 }

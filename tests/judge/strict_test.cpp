@@ -1,0 +1,385 @@
+// The strict protocol against kernels that are right, wrong and dishonest, in a fake session.
+#include "judge/strict.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "fake_session.h"
+
+namespace fiel::judge {
+namespace {
+
+task::Task add_task() {
+  auto t = task::parse_task(R"(
+name = "add"
+description = "x + y"
+expression = "z = x + 2 * y"
+[inputs]
+x = { dtype = "f32", shape = ["N", "C"] }
+y = { dtype = "f32", shape = ["C"], parameter = true }
+[outputs]
+z = "f32"
+[shapes]
+small = { N = 16, C = 32 }
+irregular = { N = 25, C = 51 }
+)",
+                            "add.toml");
+  if (!t) ADD_FAILURE() << to_string(t.error());
+  return t ? *t : task::Task();
+}
+
+void add(FakeCall& c, int64_t limit = INT64_MAX) {
+  const int64_t cols = c.shape(0)[1], n = c.shape(0)[0] * cols;
+  for (int64_t i = 0; i < std::min(n, limit); ++i) c.out(0)[i] = c.in(0)[i] + 2 * c.in(1)[i % cols];
+}
+
+Verdict judge(const task::Task& task, FakeProcess process, JudgeOptions options = {}) {
+  Verdict v;
+  if (options.seed == 0) options.seed = 42;
+  const Status done = run_strict(task, fake_starter(std::move(process)), options, v);
+  EXPECT_TRUE(done.has_value()) << (done ? "" : to_string(done.error()));
+  return v;
+}
+
+bool has_finding(const Verdict& v, std::string_view code) {
+  for (const FindingRecord& f : v.findings)
+    if (f.code == code) return true;
+  return false;
+}
+
+TEST(Strict, AcceptsAnHonestKernelAndNamesItsClass) {
+  const Verdict v = judge(add_task(), [] { return [](FakeCall& c) { add(c); }; });
+  EXPECT_EQ(v.status, VerdictStatus::correct) << v.reason;
+  EXPECT_EQ(v.numerics, NumericsClass::fp32);
+  EXPECT_GT(v.resources.calls_compared, 150u);
+  EXPECT_LT(v.missed_fraction, 0.02);
+  EXPECT_FALSE(v.witness.has_value());
+  for (const ProbeResult& p : v.probes) EXPECT_LE(p.worst_ratio, 1.0) << name_of(p.probe);
+}
+
+TEST(Strict, SameSeedGivesTheSameBytes) {
+  auto process = [] { return [](FakeCall& c) { add(c, 700); }; };
+  const std::string a = to_json(judge(add_task(), process)).dump();
+  const std::string b = to_json(judge(add_task(), process)).dump();
+  EXPECT_EQ(a, b);
+}
+
+TEST(Strict, MinimisesAMissingTailToOneElement) {
+  // Forgets the last element of every call.
+  const Verdict v = judge(add_task(), [] {
+    return [](FakeCall& c) { add(c, c.numel(c.request.outputs[0]) - 1); };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::incorrect);
+  EXPECT_TRUE(has_finding(v, "output-not-covered"));
+  ASSERT_TRUE(v.witness.has_value());
+  EXPECT_EQ(v.witness->symbols.at("N") * v.witness->symbols.at("C"), 1);
+  EXPECT_EQ(v.witness->flat_index, 0);
+}
+
+TEST(Strict, FindsASizeThatIsNotAMultipleOfFourAndMakesItSmall) {
+  const Verdict v = judge(add_task(), [] {
+    return [](FakeCall& c) { add(c, c.numel(c.request.outputs[0]) / 4 * 4); };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::incorrect);
+  ASSERT_TRUE(v.witness.has_value());
+  EXPECT_LT(v.witness->symbols.at("N") * v.witness->symbols.at("C"), 4);
+}
+
+TEST(Strict, ZerosAreIncorrectWithExpectedAndGot) {
+  const Verdict v = judge(add_task(), [] {
+    return [](FakeCall& c) {
+      for (int64_t i = 0; i < c.numel(c.request.outputs[0]); ++i) c.out(0)[i] = 0;
+    };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::incorrect);
+  ASSERT_TRUE(v.witness.has_value());
+  EXPECT_EQ(v.witness->got, 0);
+  EXPECT_NE(v.witness->expected, 0);
+  EXPECT_EQ(v.witness->probe, Probe::task_inputs);
+}
+
+TEST(Strict, MemoOfTheFirstCallIsNamedStale) {
+  const Verdict v = judge(add_task(), [] {
+    auto memo = std::make_shared<std::map<int64_t, std::vector<float>>>();
+    return [memo](FakeCall& c) {
+      const int64_t n = c.numel(c.request.outputs[0]);
+      if (!memo->contains(n)) {
+        add(c);
+        (*memo)[n].assign(c.out(0), c.out(0) + n);
+      }
+      std::copy_n((*memo)[n].data(), n, c.out(0));
+    };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::incorrect);
+  EXPECT_TRUE(has_finding(v, "stale-output"));
+  ASSERT_TRUE(v.witness.has_value());
+  EXPECT_EQ(v.witness->call, 2u);
+}
+
+TEST(Strict, AFingerprintOfThreeValuesIsCaughtByOneChangedElement) {
+  const Verdict v = judge(add_task(), [] {
+    auto memo = std::make_shared<std::map<std::array<float, 3>, std::vector<float>>>();
+    return [memo](FakeCall& c) {
+      const int64_t n = c.numel(c.request.outputs[0]);
+      std::array<float, 3> key{c.in(0)[0], c.in(0)[n / 2], c.in(0)[n - 1]};
+      for (float& k : key)
+        if (k != k) k = 1e30f;
+      auto& kept = (*memo)[key];
+      if (static_cast<int64_t>(kept.size()) != n) {
+        add(c);
+        kept.assign(c.out(0), c.out(0) + n);
+      }
+      std::copy_n(kept.data(), n, c.out(0));
+    };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::incorrect);
+  ASSERT_TRUE(v.witness.has_value());
+  EXPECT_TRUE(has_finding(v, "stale-output"));
+}
+
+class RightUntil : public ::testing::TestWithParam<int> {};
+
+TEST_P(RightUntil, IsIncorrectAndNamesTheCall) {
+  const int good = GetParam();
+  const Verdict v = judge(add_task(), [good] {
+    auto calls = std::make_shared<int>(0);
+    return [calls, good](FakeCall& c) {
+      add(c);
+      if (++*calls > good) c.out(0)[0] += 1;
+    };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::incorrect);
+  ASSERT_TRUE(v.witness.has_value());
+  EXPECT_EQ(v.witness->call, static_cast<uint64_t>(good + 1));
+  EXPECT_EQ(v.witness->flat_index, 0);
+  EXPECT_FALSE(v.witness->minimised);
+}
+INSTANTIATE_TEST_SUITE_P(Calls, RightUntil, ::testing::Values(10, 100));
+
+TEST(Strict, WeightsKeptFromTheFirstCallAreIncorrect) {
+  const Verdict v = judge(add_task(), [] {
+    auto kept = std::make_shared<std::map<int64_t, std::vector<float>>>();
+    return [kept](FakeCall& c) {
+      const int64_t cols = c.shape(0)[1], n = c.shape(0)[0] * cols;
+      auto& w = (*kept)[cols];
+      if (w.empty()) w.assign(c.in(1), c.in(1) + cols);
+      for (int64_t i = 0; i < n; ++i) c.out(0)[i] = c.in(0)[i] + 2 * w[static_cast<size_t>(i % cols)];
+    };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::incorrect);
+}
+
+TEST(Strict, AWrittenInputIsIncorrectEvenWithRightValues) {
+  const Verdict v = judge(add_task(), [] {
+    return [](FakeCall& c) {
+      add(c);
+      c.mutable_in(0)[0] = 5;
+    };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::incorrect);
+  EXPECT_TRUE(has_finding(v, "input-modified"));
+}
+
+TEST(Strict, AByteBehindTheOutputIsSeenBetweenGuardBands) {
+  const Verdict v = judge(add_task(), [] {
+    return [](FakeCall& c) {
+      add(c);
+      const auto& t = c.request.outputs[0];
+      const uint64_t end = t.address + static_cast<uint64_t>(c.numel(t)) * 4;
+      if (std::byte* beyond = c.memory.at(end, 4)) std::memset(beyond, 1, 4);
+    };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::incorrect);
+  EXPECT_TRUE(has_finding(v, "guard-band-overwritten"));
+}
+
+TEST(Strict, RefusingAShapeOfTheTaskIsUnsupportedByTheKernel) {
+  const Verdict v = judge(add_task(), [] {
+    return [](FakeCall& c) {
+      if (c.shape(0)[1] % 4 != 0)
+        c.outcome.status = worker::CallStatus::unsupported;
+      else
+        add(c);
+    };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::unsupported);
+  EXPECT_EQ(v.unsupported_by, "kernel");
+  EXPECT_EQ(exit_code_of(v), 1);
+}
+
+TEST(Strict, SpecialisingOutsideTheTasksShapesIsLegalAndNamed) {
+  JudgeOptions options;
+  const Verdict v = judge(add_task(), [] {
+    return [](FakeCall& c) {
+      const int64_t n = c.shape(0)[0];
+      if (n != 16 && n != 25)
+        c.outcome.status = worker::CallStatus::unsupported;
+      else
+        add(c);
+    };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::correct) << v.reason;
+  EXPECT_TRUE(has_finding(v, "shape-refused"));
+  EXPECT_FALSE(v.refused_shapes.empty());
+}
+
+TEST(Strict, UnjoinedWorkIsIncorrect) {
+  const Verdict v = judge(add_task(), [] {
+    return [](FakeCall& c) {
+      add(c);
+      c.outcome.unjoined_work = 1;
+    };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::incorrect);
+  EXPECT_TRUE(has_finding(v, "work-not-joined"));
+}
+
+TEST(Strict, ARaceIsIncorrectThoughValuesAreRight) {
+  const Verdict v = judge(add_task(), [] {
+    return [](FakeCall& c) {
+      add(c);
+      worker::LaunchRecord launch;
+      launch.kernel = "add";
+      vgpu::Finding race;
+      race.kind = vgpu::FindingKind::shared_race;
+      race.grade = vgpu::Grade::error;
+      race.count = 3;
+      race.source = {{"add.cu", "add", 12, 3}};
+      launch.report.findings.push_back(race);
+      c.outcome.launches.push_back(launch);
+    };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::incorrect);
+  ASSERT_FALSE(v.findings.empty());
+  EXPECT_EQ(v.findings[0].code, "shared-race");
+  EXPECT_EQ(v.findings[0].line, 12u);
+}
+
+struct Death {
+  worker::CallStatus status;
+  VerdictStatus expected;
+};
+class Deaths : public ::testing::TestWithParam<Death> {};
+TEST_P(Deaths, BecomeTheStatusOfTheRule) {
+  const worker::CallStatus status = GetParam().status;
+  const Verdict v = judge(add_task(), [status] {
+    return [status](FakeCall& c) {
+      c.outcome.status = status;
+      c.outcome.message = "as the test says";
+    };
+  });
+  EXPECT_EQ(v.status, GetParam().expected);
+  EXPECT_NE(v.reason.find("as the test says"), std::string::npos);
+  EXPECT_EQ(exit_code_of(v), 1);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Rules, Deaths,
+    ::testing::Values(Death{worker::CallStatus::crashed, VerdictStatus::runtime_error},
+                      Death{worker::CallStatus::timeout, VerdictStatus::timeout},
+                      Death{worker::CallStatus::limit, VerdictStatus::runtime_error},
+                      Death{worker::CallStatus::device_fault, VerdictStatus::runtime_error},
+                      Death{worker::CallStatus::protocol, VerdictStatus::tampering}));
+
+TEST(Strict, ARefusedLaunchIsARuntimeErrorNotIncorrect) {
+  const Verdict v = judge(add_task(), [] {
+    return [](FakeCall& c) {
+      worker::LaunchRecord launch;
+      launch.kernel = "add";
+      launch.report.status = vgpu::LaunchStatus::invalid;
+      launch.report.message = "2048 threads a block";
+      c.outcome.launches.push_back(launch);
+    };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::runtime_error);
+  EXPECT_TRUE(has_finding(v, "launch-refused"));
+}
+
+task::Task task_of(const std::string& expression, const std::string& inputs) {
+  auto t = task::parse_task("name = \"t\"\ndescription = \"t\"\nexpression = \"" + expression +
+                                "\"\n[inputs]\n" + inputs +
+                                "[outputs]\ny = \"f32\"\n[shapes]\nsmall = { N = 8, C = 16 }\n",
+                            "t.toml");
+  if (!t) ADD_FAILURE() << to_string(t.error());
+  return t ? *t : task::Task();
+}
+
+TEST(VoidTask, AMeanOfCentredValuesIsVoidBeforeAnyCandidateRuns) {
+  bool started = false;
+  const Verdict v = judge(task_of("y = mean(x - mean(x, dim=[1], keepdim=True), dim=[1])",
+                                  "x = { dtype = \"f32\", shape = [\"N\", \"C\"] }\n"),
+                          [&started] {
+                            started = true;
+                            return [](FakeCall&) {};
+                          });
+  EXPECT_EQ(v.status, VerdictStatus::task_void);
+  EXPECT_FALSE(started);
+  EXPECT_EQ(exit_code_of(v), 5);
+}
+
+TEST(VoidTask, AnIdentityIsVoidAndAReluIsNot) {
+  const std::string x = "x = { dtype = \"f32\", shape = [\"N\", \"C\"], distribution = \"uniform\" }\n";
+  auto nothing = [] { return [](FakeCall&) {}; };
+  EXPECT_EQ(judge(task_of("y = x * 1", x), nothing).status, VerdictStatus::task_void);
+  EXPECT_EQ(judge(task_of("y = relu(x) + 1e-9 * x", x), nothing).status, VerdictStatus::incorrect);
+}
+
+TEST(Strict, ReluThatIsTheIdentityOnTheTasksInputsFailsOnMixedSigns) {
+  const task::Task t = task_of(
+      "y = relu(x)", "x = { dtype = \"f32\", shape = [\"N\", \"C\"], distribution = \"uniform\" }\n");
+  const Verdict v = judge(t, [] {
+    return [](FakeCall& c) {
+      std::copy_n(c.in(0), c.numel(c.request.outputs[0]), c.out(0));
+    };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::incorrect);
+  ASSERT_TRUE(v.witness.has_value());
+  EXPECT_EQ(v.witness->probe, Probe::mixed_signs);
+}
+
+TEST(Strict, NaNThatReluDropsIsItsOwnFindingUnlessTheTaskIgnoresIt) {
+  const std::string x = "x = { dtype = \"f32\", shape = [\"N\", \"C\"] }\n";
+  auto process = [] {
+    return [](FakeCall& c) {
+      for (int64_t i = 0; i < c.numel(c.request.outputs[0]); ++i)
+        c.out(0)[i] = std::fmax(c.in(0)[i], 0.f);
+    };
+  };
+  task::Task t = task_of("y = relu(x)", x);
+  const Verdict strict = judge(t, process);
+  EXPECT_EQ(strict.status, VerdictStatus::incorrect);
+  EXPECT_TRUE(has_finding(strict, "special-value-lost"));
+  ASSERT_TRUE(strict.witness.has_value());
+  EXPECT_EQ(strict.witness->probe, Probe::special_values);
+  t.special_values = "ignore";
+  const Verdict lax = judge(t, process);
+  EXPECT_EQ(lax.status, VerdictStatus::correct) << lax.reason;
+  bool listed = false;
+  for (const ProbeResult& p : lax.probes)
+    listed |= p.probe == Probe::special_values && p.outcome == ProbeOutcome::dropped;
+  EXPECT_TRUE(listed);
+}
+
+TEST(Strict, AnUnknownShapeSetIsTheUsersErrorWithASuggestion) {
+  JudgeOptions options;
+  options.shapes = {"smal"};
+  Verdict v;
+  const Status done =
+      run_strict(add_task(), fake_starter([] { return [](FakeCall& c) { add(c); }; }), options, v);
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().code, ErrorCode::usage);
+  EXPECT_NE(done.error().hint.find("small"), std::string::npos);
+}
+
+TEST(Strict, SkippedShapesAreListed) {
+  JudgeOptions options;
+  options.shapes = {"small"};
+  const Verdict v = judge(add_task(), [] { return [](FakeCall& c) { add(c); }; }, options);
+  EXPECT_EQ(v.status, VerdictStatus::correct);
+  ASSERT_EQ(v.skipped_shapes.size(), 1u);
+  EXPECT_EQ(v.skipped_shapes[0].shape_set, "irregular");
+}
+
+}  // namespace
+}  // namespace fiel::judge

@@ -12,6 +12,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool is_kernel(const fs::path& path) {
+  return path.extension() == ".cu" || path.filename().string().ends_with(".plan.toml");
+}
+
 Error missing(const std::string& word) {
   std::vector<std::string> beside;
   std::error_code error;
@@ -36,7 +40,7 @@ Result<KernelFiles> find_kernels(const std::vector<std::string>& words) {
       files.several = true;
       std::vector<std::string> inside;
       for (fs::directory_iterator it(word, error), end; !error && it != end; it.increment(error))
-        if (it->path().extension() == ".cu") inside.push_back(it->path().string());
+        if (is_kernel(it->path())) inside.push_back(it->path().string());
       std::sort(inside.begin(), inside.end());
       files.paths.insert(files.paths.end(), inside.begin(), inside.end());
       continue;

@@ -12,6 +12,7 @@
 #include "judge/prepared.h"
 #include "judge/rig.h"
 #include "judge/shapes.h"
+#include "kernel/kernel.h"
 #include "report/profile.h"
 #include "task/task.h"
 #include "worker/bare_session.h"
@@ -19,9 +20,8 @@
 namespace fiel::cli {
 namespace {
 
-worker::BareSessionOptions session_options(const build::CompiledKernel& kernel) {
+worker::BareSessionOptions session_options() {
   worker::BareSessionOptions o;
-  o.shared_object = kernel.shared_object.string();
   o.checks.metrics = true;
   return o;
 }
@@ -87,7 +87,8 @@ Result<int> run(const Arguments& arguments, const Context& context) {
   FIEL_TRY(const uint64_t seconds, unsigned_value(arguments, "--timeout", 120, 86'400));
   build::CompileOptions compile;
   compile.resources = true;
-  FIEL_TRY(const build::CompileOutcome built, build::compile_kernel(files.paths[0], compile));
+  FIEL_TRY(const kernel::Kernel kernel, kernel::load_kernel(files.paths[0]));
+  FIEL_TRY(const build::CompileOutcome built, kernel::compile(kernel, compile));
   if (built.status != build::CompileStatus::compiled) {
     context.story(fmt::format("fiel: {}\n{}\n", printable(built.message, 600), printable(built.log, 32u << 10)));
     return built.status == build::CompileStatus::unsupported ? 3 : 1;
@@ -98,7 +99,7 @@ Result<int> run(const Arguments& arguments, const Context& context) {
   for (const task::ShapeSet& set : sets) {
     line.show("profiling at " + set.name, done++, static_cast<uint32_t>(sets.size()));
     FIEL_TRY(const task::Instance at, task.instantiate(set));
-    FIEL_TRY(auto session, worker::BareSession::start(session_options(built.kernel)));
+    FIEL_TRY(auto session, kernel::start_session(kernel, built, session_options()));
     FIEL_TRY(const worker::CallOutcome outcome,
              run_once(*session, at, seed, static_cast<int64_t>(seconds) * 1000));
     line.clear();

@@ -53,7 +53,7 @@ Json to_json(const task::Task& t) {
   for (const task::OutputSpec& out : t.outputs) {
     Json o = Json::object();
     o["name"] = out.name;
-    o["dtype"] = fiel::name_of(out.dtype);
+    o["dtype"] = out.dtype ? Json(fiel::name_of(*out.dtype)) : Json();
     j["outputs"].push_back(std::move(o));
   }
   j["shape_sets"] = Json::array();
@@ -83,7 +83,8 @@ std::string describe(const task::Task& t) {
                         in.distribution);
   text += "  outputs\n";
   for (const task::OutputSpec& out : t.outputs)
-    text += fmt::format("    {:<12}{}\n", out.name, fiel::name_of(out.dtype));
+    text += fmt::format("    {:<12}{}\n", out.name,
+                        out.dtype ? fiel::name_of(*out.dtype) : std::string_view("inferred"));
   text += "  expression\n";
   for (std::string_view line : split(trim(t.expression), '\n'))
     text += fmt::format("    {}\n", trim(line));

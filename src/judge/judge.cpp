@@ -5,17 +5,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/files.h"
-#include "base/hash.h"
 #include "base/text.h"
 #include "build/compile.h"
 #include "judge/environment.h"
 #include "judge/strict.h"
+#include "kernel/kernel.h"
 
 namespace fiel::judge {
 namespace {
-
-constexpr uint64_t kMaxSourceBytes = 4u << 20;
 
 Verdict blank_verdict(const task::Task& task, const std::string& kernel_path,
                       const JudgeRequest& request) {
@@ -70,18 +67,18 @@ Verdict not_compiled(const build::CompileOutcome& built, Verdict v) {
   return v;
 }
 
-SessionStarter starter_for(const build::CompiledKernel& kernel, const JudgeRequest& request) {
+SessionStarter starter_for(const kernel::Kernel& kernel, const build::CompileOutcome& built,
+                           const JudgeRequest& request) {
   worker::BareSessionOptions options;
-  options.shared_object = kernel.shared_object.string();
   options.isolation = request.isolation;
   options.device.memory_bytes = request.device_memory_bytes;
   options.checks.metrics = false;
   options.instruction_budget = request.instruction_budget;
-  return [options](const SessionWish& wish) {
+  return [options, kernel, built](const SessionWish& wish) {
     worker::BareSessionOptions o = options;
     o.checks.global_races = wish.global_races;
     o.contract = wish.contract;
-    return worker::BareSession::start(o);
+    return kernel::start_session(kernel, built, o);
   };
 }
 
@@ -104,23 +101,23 @@ Result<Verdict> judge_sessions(const task::Task& task, const SessionStarter& sta
 Result<Verdict> judge_kernel(const task::Task& task, const std::string& kernel_path,
                              const JudgeRequest& request) {
   Verdict v = blank_verdict(task, kernel_path, request);
-  const auto source = read_file(kernel_path, kMaxSourceBytes);
-  if (!source) {
-    if (source.error().code == ErrorCode::not_found) return fail(source.error());
+  const auto kernel = kernel::load_kernel(kernel_path);
+  if (!kernel) {
+    // The words of the command line were looked at before: this is about the file's content.
     v.status = VerdictStatus::compile_error;
-    v.reason = printable(to_string(source.error()), 600);
+    v.reason = printable(to_string(kernel.error()), 600);
     return v;
   }
-  v.kernel_digest = sha256_hex(*source);
+  v.kernel_digest = kernel->digest;
   if (request.options.progress) request.options.progress({"compiling " + v.kernel, 0, 0});
   build::CompileOptions compile;
   compile.isolation.required = request.isolation.required;
-  auto built = build::compile_kernel(kernel_path, compile);
+  auto built = kernel::compile(*kernel, compile);
   if (!built) return settle(built.error(), std::move(v));
   if (built->status != build::CompileStatus::compiled) return not_compiled(*built, std::move(v));
   v.environment.compiler = built->kernel.compiler;
   add_resources(built->kernel, v);
-  return judge_sessions(task, starter_for(built->kernel, request), request.options, std::move(v));
+  return judge_sessions(task, starter_for(*kernel, *built, request), request.options, std::move(v));
 }
 
 }  // namespace fiel::judge

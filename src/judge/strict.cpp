@@ -190,7 +190,10 @@ Result<bool> run_all(Course& course, Rig& rig, const ShapePlan& plan, const Open
   for (const PlannedShape& shape : plan.shapes) {
     FIEL_TRY(const bool go_on, run_shape(course, rig, shape, opening));
     if (!go_on) return false;
-    if (!course.refused(shape.name) && tiny == nullptr) tiny = &shape;
+    // With a size of 1 many an operator's answer does not depend on its input at all.
+    const bool telling = std::all_of(shape.symbols.begin(), shape.symbols.end(),
+                                     [](const auto& s) { return s.second > 1; });
+    if (!course.refused(shape.name) && tiny == nullptr && telling) tiny = &shape;
   }
   if (tiny == nullptr) return true;
   FIEL_TRY(const bool steady, run_repeated_calls(course, rig, *tiny,

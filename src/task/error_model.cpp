@@ -50,6 +50,31 @@ class Perturbation {
   uint32_t trial_;
 };
 
+/// Activations whose usual formula, PyTorch's own too, subtracts numbers near 1 or near x: 1 + erf
+/// in gelu, exp - 1 in elu. Their error is relative to that number, not to the small result.
+enum class Cancels : uint8_t { no, near_one, near_argument };
+Cancels cancellation(const NodePlan& plan) {
+  static constexpr std::string_view argument[] = {"gelu", "tanhshrink", "mish"};
+  static constexpr std::string_view one[] = {"elu", "selu", "celu", "softplus", "logsigmoid"};
+  const std::string_view op = plan.alone.nodes.back().op;
+  if (std::find(std::begin(argument), std::end(argument), op) != std::end(argument))
+    return Cancels::near_argument;
+  return std::find(std::begin(one), std::end(one), op) != std::end(one) ? Cancels::near_one
+                                                                        : Cancels::no;
+}
+
+/// v[i] ± amount · scale, where scale is 1 or |x[i]|.
+void move_cancelled(Tensor& t, const Tensor& x, Cancels kind, double amount, uint64_t key) {
+  if (x.dtype() != DType::f64 || x.numel() != t.numel() || !x.is_contiguous()) return;
+  double* v = t.data_as<double>();
+  const double* a = x.data_as<double>();
+  for (int64_t i = 0; i < t.numel(); ++i) {
+    if (!std::isfinite(a[i])) continue;
+    const double scale = kind == Cancels::near_one ? 1.0 : std::fabs(a[i]);
+    v[i] += (mix(key ^ static_cast<uint64_t>(i)) & 1) != 0 ? amount * scale : -amount * scale;
+  }
+}
+
 double growth(double n, bool systematic) {
   return ErrorModel{.reduction_length = n, .systematic = systematic}.growth();
 }
@@ -88,7 +113,9 @@ Result<std::vector<Tensor>> measure(const NodeEvaluation& nodes, const std::vect
   for (uint32_t trial = 0; trial < kTrials; ++trial) {
     const Perturbation p(seed, trial);
     NodeHooks hooks;
+    Tensor argument;  // of the node that is being evaluated
     hooks.operand = [&](const NodePlan& plan, size_t slot, const Tensor& v) {
+      if (slot == 0) argument = v;
       const double amount = operand(plan);
       if (amount == 0) return v;
       Tensor moved = v.clone();
@@ -96,8 +123,11 @@ Result<std::vector<Tensor>> measure(const NodeEvaluation& nodes, const std::vect
       return moved;
     };
     hooks.result = [&](const NodePlan& plan, Tensor& v) {
-      if (const double amount = result(plan); amount > 0)
-        p.apply(v, amount, 7 + 8 * uint64_t{plan.node});
+      const double amount = result(plan);
+      if (amount <= 0) return;
+      p.apply(v, amount, 7 + 8 * uint64_t{plan.node});
+      if (const Cancels kind = cancellation(plan); kind != Cancels::no)
+        move_cancelled(v, argument, kind, amount, mix(seed + 31 * trial + plan.node));
     };
     FIEL_TRY(const std::vector<Tensor> moved, nodes.run(inputs, hooks));
     for (size_t o = 0; o < sums.size(); ++o) add_square(reference[o], moved[o], sums[o]);

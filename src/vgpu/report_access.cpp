@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "vgpu/executor.h"
 #include "vgpu/heap.h"
 #include "vgpu/scheduler.h"
@@ -134,7 +137,13 @@ uint8_t* shared_memory(Warp& warp) { return warp.cta->shared; }
 
 void land_shared_bytes(Warp& warp, uint32_t offset, uint32_t bytes) {
   Cta& cta = *warp.cta;
-  for (uint32_t at = offset; at < offset + bytes && at < cta.shared_bytes; ++at) {
+  if (offset >= cta.shared_bytes) return;
+  bytes = std::min(bytes, cta.shared_bytes - offset);
+  if (((offset | bytes) & 3) == 0) {  // every cp.async: four bytes at least, and aligned
+    memset(cta.shared_shadow + (offset >> 2), 0x55, bytes >> 2);
+    return;
+  }
+  for (uint32_t at = offset; at < offset + bytes; ++at) {
     uint8_t& state = cta.shared_shadow[at >> 2];
     const uint32_t shift = 2 * (at & 3);
     state = static_cast<uint8_t>((state & ~(3u << shift)) | (1u << shift));

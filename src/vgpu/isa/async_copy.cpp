@@ -120,6 +120,23 @@ void source_sizes(Warp& warp, const CopyFields& f, uint32_t slot, uint32_t* size
   }
 }
 
+/// memcpy of a size known at run time is a call; these sizes are not.
+[[gnu::always_inline]] inline void copy_bytes(uint8_t* to, const uint8_t* from, uint32_t bytes) {
+  switch (bytes) {
+    case 16:
+      std::memcpy(to, from, 16);
+      break;
+    case 8:
+      std::memcpy(to, from, 8);
+      break;
+    case 4:
+      std::memcpy(to, from, 4);
+      break;
+    default:
+      std::memcpy(to, from, bytes);
+  }
+}
+
 /// Reads the sources into `data`, 16 bytes a lane; false when the launch was stopped.
 bool read_sources(Warp& warp, const Op& op, const CopyFields& f, const uint64_t* from,
                   uint32_t mask, const uint32_t* sizes, uint8_t (&data)[kLanes][16]) {
@@ -139,7 +156,7 @@ bool read_sources(Warp& warp, const Op& op, const CopyFields& f, const uint64_t*
     if (access(warp, op, spec, from, same, at) != same) return false;
     for (uint32_t r = same; r != 0; r &= r - 1) {
       const int lane = __builtin_ctz(r);
-      std::memcpy(data[lane], at.at[lane], size);
+      copy_bytes(data[lane], at.at[lane], size);
     }
   }
   return true;
@@ -161,7 +178,7 @@ void run_copy(Warp& warp, const Op& op, uint32_t mask) {
   uint32_t offsets[kLanes] = {};
   for (uint32_t r = mask; r != 0; r &= r - 1) {
     const int lane = __builtin_ctz(r);
-    std::memcpy(at.at[lane], data[lane], f.bytes);
+    copy_bytes(at.at[lane], data[lane], f.bytes);
     offsets[lane] = shared_offset(warp, f.to, to[lane]);
   }
   async_copies(warp).issue(mask, f.bytes, offsets);

@@ -78,9 +78,10 @@ Status check_structure(const Graph& g, const std::vector<TensorType>& inputs) {
 /// by a program need not have.
 Status check_attributes(const Graph& g, const Node& n, const Operator& op) {
   for (const auto& [name, value] : n.attributes) {
-    auto p = std::find_if(op.parameters.begin(), op.parameters.end(), [&, wanted = &name](const Parameter& q) {
-      return q.kind == ParameterKind::attribute && q.name == *wanted;
-    });
+    auto p = std::find_if(op.parameters.begin(), op.parameters.end(),
+                          [&, wanted = &name](const Parameter& q) {
+                            return q.kind == ParameterKind::attribute && q.name == *wanted;
+                          });
     if (p == op.parameters.end())
       return at_node(g, n, ErrorCode::usage, fmt::format("{}: no attribute '{}'", n.op, name));
     static constexpr size_t kIndex[] = {0, 1, 2, 3, 4, 5, 4};

@@ -16,6 +16,10 @@ namespace {
 /// error that meet in one element never cancel by chance in all of them, where random signs of as
 /// few trials would leave one element in ten thousand with a sensitivity near zero.
 constexpr uint32_t kTrials = 8;
+/// Beyond this much work four trials do: three sources apart instead of seven. What an element then
+/// lacks by chance, the floor of its row's scale makes up (docs/numerics.md).
+constexpr double kFewTrialsFlops = 5e7;
+constexpr uint32_t kFewTrials = 4;
 constexpr int64_t kGrain = 1 << 16;
 
 uint64_t mix(uint64_t x) {  // splitmix64
@@ -28,7 +32,8 @@ uint64_t mix(uint64_t x) {  // splitmix64
 /// One trial: v[i] · (1 ± amount), signs by source and element.
 class Perturbation {
  public:
-  Perturbation(uint64_t seed, uint32_t trial) : seed_(seed), trial_(trial) {}
+  Perturbation(uint64_t seed, uint32_t trial, uint32_t trials)
+      : seed_(seed), trial_(trial), rows_(trials - 1) {}
 
   void apply(Tensor& t, double amount, uint64_t source) const {
     double* v = t.data_as<double>();
@@ -37,7 +42,7 @@ class Perturbation {
       for (int64_t i = begin; i < end; ++i) {
         // The row of the Hadamard matrix: different sources at one element take different rows.
         const uint64_t at = mix(seed_ + static_cast<uint64_t>(i));
-        const uint64_t row = 1 + (at + source) % 7;
+        const uint64_t row = 1 + (at + source) % rows_;
         const bool odd = (std::popcount(row & trial_) & 1) != 0;
         const bool flip = (mix(key ^ static_cast<uint64_t>(i)) & 1) != 0;
         v[i] *= odd != flip ? 1 - amount : 1 + amount;
@@ -47,7 +52,7 @@ class Perturbation {
 
  private:
   uint64_t seed_;
-  uint32_t trial_;
+  uint32_t trial_, rows_;
 };
 
 /// Activations whose usual formula, PyTorch's own too, subtracts numbers near 1 or near x: 1 + erf
@@ -91,9 +96,9 @@ void add_square(const Tensor& reference, const Tensor& moved, Tensor& sum) {
   }
 }
 
-void finish(Tensor& sum, double unit) {
+void finish(Tensor& sum, uint32_t trials, double unit) {
   double* s = sum.data_as<double>();
-  for (int64_t i = 0; i < sum.numel(); ++i) s[i] = std::sqrt(s[i] / kTrials) / unit;
+  for (int64_t i = 0; i < sum.numel(); ++i) s[i] = std::sqrt(s[i] / trials) / unit;
 }
 
 std::vector<Tensor> zeros_like(const std::vector<Tensor>& reference) {
@@ -108,10 +113,11 @@ using Amount = std::function<double(const NodePlan&)>;
 /// a node's operands and result are perturbed.
 Result<std::vector<Tensor>> measure(const NodeEvaluation& nodes, const std::vector<Tensor>& inputs,
                                     const std::vector<Tensor>& reference, uint64_t seed,
-                                    double unit, const Amount& operand, const Amount& result) {
+                                    uint32_t trials, double unit, const Amount& operand,
+                                    const Amount& result) {
   std::vector<Tensor> sums = zeros_like(reference);
-  for (uint32_t trial = 0; trial < kTrials; ++trial) {
-    const Perturbation p(seed, trial);
+  for (uint32_t trial = 0; trial < trials; ++trial) {
+    const Perturbation p(seed, trial, trials);
     NodeHooks hooks;
     Tensor argument;  // of the node that is being evaluated
     hooks.operand = [&](const NodePlan& plan, size_t slot, const Tensor& v) {
@@ -132,7 +138,7 @@ Result<std::vector<Tensor>> measure(const NodeEvaluation& nodes, const std::vect
     FIEL_TRY(const std::vector<Tensor> moved, nodes.run(inputs, hooks));
     for (size_t o = 0; o < sums.size(); ++o) add_square(reference[o], moved[o], sums[o]);
   }
-  for (Tensor& s : sums) finish(s, unit);
+  for (Tensor& s : sums) finish(s, trials, unit);
   return sums;
 }
 
@@ -181,9 +187,10 @@ Result<std::vector<ErrorModel>> error_models(const Instance& instance, const Tas
   auto rounding = [&](const NodePlan& plan) {
     return plan.exact ? 0 : u * growth(plan.reduction_length, options.systematic);
   };
+  const uint32_t trials = instance.cost.flops > kFewTrialsFlops ? kFewTrials : kTrials;
   const double unit = u * growth(instance.cost.reduction_length, options.systematic);
   FIEL_TRY(std::vector<Tensor> sensitivity,
-           measure(nodes, inputs, reference, mix(options.seed), unit, rounding, rounding));
+           measure(nodes, inputs, reference, mix(options.seed), trials, unit, rounding, rounding));
   for (size_t o = 0; o < models.size(); ++o) models[o].sensitivity = std::move(sensitivity[o]);
 
   // Intermediates that the task's own types round: an eager program stores them.
@@ -195,8 +202,8 @@ Result<std::vector<ErrorModel>> error_models(const Instance& instance, const Tas
                    [&](const NodePlan& p) { return storing(p) > 0; }))
     return models;
   FIEL_TRY(std::vector<Tensor> storage, measure(
-                                            nodes, inputs, reference, mix(options.seed + 1), 1,
-                                            [](const NodePlan&) { return 0.0; }, storing));
+                                            nodes, inputs, reference, mix(options.seed + 1), trials,
+                                            1, [](const NodePlan&) { return 0.0; }, storing));
   for (size_t o = 0; o < models.size(); ++o) models[o].storage = std::move(storage[o]);
   return models;
 }

@@ -33,11 +33,22 @@ struct MemoryCounters {
   uint64_t sectors = 0;        ///< distinct 32-byte sectors, summed over requests
   uint64_t ideal_sectors = 0;  ///< ceil(distinct bytes asked for / 32), summed
   uint64_t bytes = 0;          ///< bytes that lanes asked for
+  void operator+=(const MemoryCounters& o) {
+    requests += o.requests;
+    sectors += o.sectors;
+    ideal_sectors += o.ideal_sectors;
+    bytes += o.bytes;
+  }
 };
 struct SharedCounters {
   uint64_t requests = 0;
   uint64_t wavefronts = 0;  ///< max over banks of distinct words, per phase, summed
   uint64_t ideal_wavefronts = 0;
+  void operator+=(const SharedCounters& o) {
+    requests += o.requests;
+    wavefronts += o.wavefronts;
+    ideal_wavefronts += o.ideal_wavefronts;
+  }
 };
 
 /// Counters of one source line (or of the whole kernel).

@@ -9,6 +9,7 @@
 #include "vgpu/frames.h"
 #include "vgpu/isa/core_select.h"
 #include "vgpu/launch.h"
+#include "vgpu/observer.h"
 #include "vgpu/report_access.h"
 #include "vgpu/scheduler.h"
 
@@ -185,6 +186,7 @@ void start_block(Executor& executor, Cta& cta, uint64_t position) {
                 warp.entry_frame.regs);
     clear_locals(warp, warp.lanes, 0, code.local_bytes);
   }
+  if (executor.observer != nullptr) executor.observer->start_block(cta);
 }
 
 BlockEnd run_block(Executor& executor, Cta& cta) {

@@ -8,6 +8,8 @@
 #include "vgpu/device_impl.h"
 #include "vgpu/isa/observe.h"
 #include "vgpu/launch.h"
+#include "vgpu/observer.h"
+#include "vgpu/transactions_report.h"
 #include "vgpu/occupancy.h"
 
 namespace fiel::vgpu {
@@ -112,6 +114,11 @@ void VirtualDevice::prepare(LaunchState& launch, const LaunchRequest& request, c
   // One worker wherever another count could give another outcome.
   const bool alone = code.order_sensitive || request.cooperative || request.checks.global_races;
   const uint64_t workers = alone ? 1 : std::min<uint64_t>(options_.threads, launch.blocks);
+  const Checks& checks = request.checks;
+  const uint32_t watch = (checks.metrics ? kWatchMetrics : 0) |
+                         (checks.shared_races ? kWatchSharedRaces : 0) |
+                         (checks.global_races ? kWatchGlobalRaces : 0);
+  if (checks.global_races) launch.global_races = std::make_unique<GlobalRaces>();
   for (uint64_t i = 0; i < workers; ++i) {
     auto executor = std::make_unique<Executor>();
     executor->launch = &launch;
@@ -129,6 +136,13 @@ void VirtualDevice::prepare(LaunchState& launch, const LaunchRequest& request, c
     executor->counts.resize(launch.program->blocks.size());
     executor->guarded_off.resize(launch.program->ops.size());
     executor->divergent.resize(launch.program->ops.size());
+    if (watch != 0) {
+      launch.observers.push_back(std::make_unique<Observer>(*launch.program, watch, arena_.base(),
+                                                            arena_.end() - arena_.base(),
+                                                            launch.global_races.get()));
+      executor->observer = launch.observers.back().get();
+      executor->watch = watch;
+    }
     launch.executors.push_back(std::move(executor));
   }
 }
@@ -215,7 +229,10 @@ LaunchReport VirtualDevice::launch(const LaunchRequest& request) {
   }
   KernelMetrics metrics = count_instructions(launch);
   report.thread_instructions = metrics.total.thread_instructions;
-  if (request.checks.metrics) report.metrics = std::move(metrics);
+  if (request.checks.metrics) {
+    add_transactions(launch, metrics);
+    report.metrics = std::move(metrics);
+  }
   return report;
 }
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "vgpu/isa/core_select.h"
+#include "vgpu/observer.h"
 #include "vgpu/report_access.h"
 #include "vgpu/scheduler.h"
 
@@ -99,6 +100,7 @@ void publish_position(Executor& executor) {
 }
 
 void retire(Executor& executor, size_t index) {
+  if (executor.observer != nullptr) executor.observer->end_block(*executor.resident[index]);
   commit(executor, *executor.resident[index]);
   executor.idle.push_back(std::move(executor.resident[index]));
   executor.resident.erase(executor.resident.begin() + static_cast<std::ptrdiff_t>(index));

@@ -114,6 +114,23 @@ uint64_t SectorMap::union_bytes(const std::vector<const SectorMap*>& maps) {
   return sectors * 32;
 }
 
+void observe_access(Warp& warp, const Op& op, const Access& access) {
+  warp.executor->observer->access(warp, op, access);
+}
+void observe_barrier(Warp& warp, const Op&, uint32_t id, uint32_t, bool last) {
+  Observer& observer = *warp.executor->observer;
+  observer.barrier_arrived(warp, id & ~kArriveOnly, (id & kArriveOnly) == 0);
+  if (last) observer.barrier_completed(*warp.cta, id & ~kArriveOnly);
+}
+void observe_warp_sync(Warp& warp, const Op&, uint32_t) { warp.executor->observer->warp_sync(warp); }
+void observe_fence(Warp& warp, const Op&, uint32_t, ptx::Scope scope) {
+  warp.executor->observer->fence(warp, scope != ptx::Scope::cta);
+}
+void observe_mbarrier(Warp& warp, const Op&, uint32_t mask, const uint64_t* at, bool arrive) {
+  for (uint32_t m = mask; m != 0; m &= m - 1)
+    warp.executor->observer->mbarrier(warp, static_cast<uint32_t>(at[std::countr_zero(m)]), arrive);
+}
+
 struct Observer::BlockState {
   BlockClocks clocks;
   SharedRaces shared;

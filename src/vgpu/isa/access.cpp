@@ -147,8 +147,8 @@ uint32_t access_space(Warp& warp, const Op& op, const AccessSpec& spec, ptx::Spa
                       .mask = mask & ~faults.fatal(),
                       .base = 0,
                       .addresses = addresses,
-                      .values = nullptr,
-                      .value_stride = 0};
+                      .values = spec.values,
+                      .value_stride = spec.value_stride};
     if (seen.mask != 0) observe_access(warp, op, seen);
   }
   // A fault stops the launch; the lanes that were right have still done their part on a GPU.

@@ -195,6 +195,7 @@ run:
     }
     case Control::converge:
       if (converged(warp, *op, active)) [[likely]] {
+        if (warp.executor->watch != 0) observe_warp_sync(warp, *op, active);
         ++op;
         active = warp.splits[warp.current].mask;  // lanes may have waited here and joined
         warp.active = active;

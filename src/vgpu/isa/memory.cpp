@@ -20,7 +20,8 @@ FIEL_INLINE uint32_t element_slot(const Op& op, int i) {
 
 FIEL_INLINE void tell(Warp& warp, const Op& op, ptx::Space space, AccessKind kind,
                       AccessShape shape, uint32_t bytes, uint32_t mask, uint64_t base,
-                      const uint64_t* addresses) {
+                      const uint64_t* addresses, const uint8_t* values = nullptr,
+                      uint32_t value_stride = 0) {
   const MemoryShape form = MemoryShape::decode(op.imm);
   observe_access(warp, op,
                  Access{.space = space,
@@ -32,8 +33,8 @@ FIEL_INLINE void tell(Warp& warp, const Op& op, ptx::Space space, AccessKind kin
                         .mask = mask,
                         .base = base,
                         .addresses = addresses,
-                        .values = nullptr,
-                        .value_stride = 0});
+                        .values = values,
+                        .value_stride = value_stride});
 }
 
 // Elements of M in memory, lanes of R in registers (M narrower: zero- or sign-extended; wider
@@ -121,6 +122,18 @@ FIEL_INLINE void lanes_from_registers(Warp& warp, const Op& op, uint32_t mask,
   }
 }
 
+/// What each lane is about to store, packed: lane i at i * sizeof(M) * V.
+template <typename M, typename R, int V>
+FIEL_INLINE void values_of(Warp& warp, const Op& op, uint8_t* to) {
+  for (int v = 0; v < V; ++v) {
+    const R* from = warp.reg<R>(element_slot(op, v));
+    for (int i = 0; i < kLanes; ++i) {
+      const M value = static_cast<M>(from[i]);
+      memcpy(to + sizeof(M) * static_cast<size_t>(V * i + v), &value, sizeof(M));
+    }
+  }
+}
+
 FIEL_INLINE bool mask_has_no_hole(uint32_t mask) {
   const uint32_t low = mask >> __builtin_ctz(mask);
   return (low & (low + 1)) == 0;
@@ -177,13 +190,18 @@ template <typename M, typename R, int V>
   lane_addresses(warp, op.a, (op.flags & kAddress64) != 0 ? 64 : 32, MemoryShape::offset_of(op.imm),
                  addresses);
   const MemoryShape form = MemoryShape::decode(op.imm);
+  uint8_t values[kLanes * sizeof(M) * V];
+  const bool compare = (warp.executor->watch & (kWatchSharedRaces | kWatchGlobalRaces)) != 0;
+  if (compare) values_of<M, R, V>(warp, op, values);
   LanePointers to;
   mask = access(warp, op,
                 {.space = space,
                  .kind = AccessKind::store,
                  .semantics = form.semantics,
                  .scope = form.scope,
-                 .bytes = sizeof(M) * V},
+                 .bytes = sizeof(M) * V,
+                 .values = compare ? values : nullptr,
+                 .value_stride = sizeof(M) * V},
                 addresses, mask, to);
   lanes_from_registers<M, R, V>(warp, op, mask, to);
 }
@@ -260,10 +278,11 @@ FIEL_INLINE bool shared_lanes_settled(const uint8_t* plane, const uint32_t* at, 
 }
 
 FIEL_INLINE void tell_shared(Warp& warp, const Op& op, AccessKind kind, uint32_t bytes,
-                             uint32_t mask, const uint32_t* at) {
+                             uint32_t mask, const uint32_t* at, const uint8_t* values = nullptr) {
   alignas(64) uint64_t addresses[kLanes];
   for (int i = 0; i < kLanes; ++i) addresses[i] = at[i];
-  tell(warp, op, ptx::Space::shared, kind, AccessShape::scattered, bytes, mask, 0, addresses);
+  tell(warp, op, ptx::Space::shared, kind, AccessShape::scattered, bytes, mask, 0, addresses,
+       values, bytes);
 }
 
 template <typename M, typename R, int V>
@@ -326,7 +345,12 @@ void store_shared(Warp& warp, const Op& op, uint32_t mask) {
   bool flying = false;
   for_lanes(mask, [&](int i) { flying |= in_flight(cta.shared_shadow, at[i], kSize); });
   if (flying) return store_lanes<M, R, V>(warp, op, mask, ptx::Space::shared);
-  if (warp.executor->watch != 0) tell_shared(warp, op, AccessKind::store, kSize, mask, at);
+  if (warp.executor->watch != 0) {
+    uint8_t values[kLanes * kSize];
+    const bool compare = (warp.executor->watch & kWatchSharedRaces) != 0;
+    if (compare) values_of<M, R, V>(warp, op, values);
+    tell_shared(warp, op, AccessKind::store, kSize, mask, at, compare ? values : nullptr);
+  }
   for_lanes(mask, [&](int i) { set_settled(cta.shared_shadow, at[i], kSize); });
   for (int v = 0; v < V; ++v) {
     const R* from = warp.reg<R>(element_slot(op, v));

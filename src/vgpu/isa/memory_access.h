@@ -37,6 +37,8 @@ struct AccessSpec {
   uint32_t bytes = 4;      ///< of a lane, 1..64; need not be a power of two
   uint32_t alignment = 0;  ///< 0: = bytes
   bool check_initialized = true;
+  const uint8_t* values = nullptr;  ///< stores: what lane i is about to write, for race detection
+  uint32_t value_stride = 0;
 };
 
 struct LanePointers {

@@ -3,7 +3,7 @@
 //   if (watching(warp, kWatchMetrics)) observe_access(warp, op, access);
 //
 // `warp.watch` holds the bits that this launch switched on, so that "off" costs one test. The
-// functions are called by isa/*.cpp and by the scheduler; the addresses are those the program sees:
+// functions are called by isa/*.cpp and by the scheduler, and lead to the worker's Observer; the addresses are those the program sees:
 // global = device address, shared = offset in the block's shared memory, local = offset in the
 // thread's stack.
 #pragma once
@@ -41,31 +41,20 @@ struct Access {
   uint32_t value_stride;  ///< null when not known
 };
 
-[[gnu::always_inline]] inline void observe_access(Warp& warp, const Op& op, const Access& access) {
-  (void)warp, (void)op, (void)access;
-}
+void observe_access(Warp& warp, const Op& op, const Access& access);
+
 inline constexpr uint32_t kArriveOnly = 0x80000000u;  ///< with the id: bar.arrive, does not wait
 
 /// The warps' lanes that completed barrier `id` together (one call a participating warp, then
 /// `last` = true with the last of them).
-inline void observe_barrier(Warp& warp, const Op& op, uint32_t id, uint32_t mask, bool last) {
-  (void)warp, (void)op, (void)id, (void)mask, (void)last;
-}
+void observe_barrier(Warp& warp, const Op& op, uint32_t id, uint32_t mask, bool last);
 /// bar.warp.sync and the convergence that .sync warp operations imply.
-inline void observe_warp_sync(Warp& warp, const Op& op, uint32_t mask) {
-  (void)warp, (void)op, (void)mask;
-}
-inline void observe_fence(Warp& warp, const Op& op, uint32_t mask, ptx::Scope scope) {
-  (void)warp, (void)op, (void)mask, (void)scope;
-}
-/// A wait (cp.async.wait_group, mbarrier try_wait that succeeded) that makes copies visible.
-inline void observe_copy_wait(Warp& warp, const Op& op, uint32_t mask) {
-  (void)warp, (void)op, (void)mask;
-}
+void observe_warp_sync(Warp& warp, const Op& op, uint32_t mask);
+void observe_fence(Warp& warp, const Op& op, uint32_t mask, ptx::Scope scope);
 /// mbarrier arrive (release) and successful wait (acquire) on the object at shared offset `at`.
-inline void observe_mbarrier(Warp& warp, const Op& op, uint32_t mask, const uint64_t* at,
-                             bool arrive) {
-  (void)warp, (void)op, (void)mask, (void)at, (void)arrive;
-}
+void observe_mbarrier(Warp& warp, const Op& op, uint32_t mask, const uint64_t* at, bool arrive);
+/// A wait (cp.async.wait_group) that makes the warp's own copies visible to it. Their bytes were
+/// recorded as written by their lanes when they were issued, so nothing moves here.
+inline void observe_copy_wait(Warp&, const Op&, uint32_t) {}
 
 }  // namespace fiel::vgpu

@@ -9,8 +9,8 @@
 #include "vgpu/isa/observe.h"
 #include "vgpu/launch.h"
 #include "vgpu/observer.h"
-#include "vgpu/transactions_report.h"
 #include "vgpu/occupancy.h"
+#include "vgpu/transactions_report.h"
 
 namespace fiel::vgpu {
 namespace {

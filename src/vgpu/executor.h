@@ -29,6 +29,7 @@ struct LaunchState;
 struct CoreHandlers;
 class DeviceHeap;
 class Observer;
+class GlobalRaces;
 
 /// Windows of the generic address space. The arena lies elsewhere (FIEL_CHECKed at creation).
 inline constexpr uint64_t kSharedWindow = 0x0000'0100'0000'0000ull;
@@ -200,6 +201,11 @@ struct LaunchState {
   std::atomic<bool> abort{false};              ///< cancelled or out of budget: everyone stops
   std::atomic<uint64_t> instructions{0};       ///< thread-instructions, updated at polls
   std::vector<std::unique_ptr<Executor>> executors;
+  std::unique_ptr<GlobalRaces> global_races;         ///< one shadow for all blocks
+  std::vector<std::unique_ptr<Observer>> observers;  ///< one an executor, where anything is watched
+
+  LaunchState();
+  ~LaunchState();
 
   std::mutex mutex;  ///< of what follows
   LaunchStatus status = LaunchStatus::completed;

@@ -114,6 +114,9 @@ uint64_t SectorMap::union_bytes(const std::vector<const SectorMap*>& maps) {
   return sectors * 32;
 }
 
+LaunchState::LaunchState() = default;
+LaunchState::~LaunchState() = default;
+
 void observe_access(Warp& warp, const Op& op, const Access& access) {
   warp.executor->observer->access(warp, op, access);
 }
@@ -122,7 +125,9 @@ void observe_barrier(Warp& warp, const Op&, uint32_t id, uint32_t, bool last) {
   observer.barrier_arrived(warp, id & ~kArriveOnly, (id & kArriveOnly) == 0);
   if (last) observer.barrier_completed(*warp.cta, id & ~kArriveOnly);
 }
-void observe_warp_sync(Warp& warp, const Op&, uint32_t) { warp.executor->observer->warp_sync(warp); }
+void observe_warp_sync(Warp& warp, const Op&, uint32_t) {
+  warp.executor->observer->warp_sync(warp);
+}
 void observe_fence(Warp& warp, const Op&, uint32_t, ptx::Scope scope) {
   warp.executor->observer->fence(warp, scope != ptx::Scope::cta);
 }

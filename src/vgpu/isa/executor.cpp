@@ -5,6 +5,7 @@
 // the lanes that are behind catch up: splits meet where their paths join, and merge there.
 #include "vgpu/isa/core_select.h"
 #include "vgpu/isa/lane_patterns.h"
+#include "vgpu/isa/observe.h"
 #include "vgpu/scheduler.h"
 
 namespace fiel::vgpu::FIEL_ISA {

@@ -3,9 +3,9 @@
 //   if (watching(warp, kWatchMetrics)) observe_access(warp, op, access);
 //
 // `warp.watch` holds the bits that this launch switched on, so that "off" costs one test. The
-// functions are called by isa/*.cpp and by the scheduler, and lead to the worker's Observer; the addresses are those the program sees:
-// global = device address, shared = offset in the block's shared memory, local = offset in the
-// thread's stack.
+// functions are called by isa/*.cpp and by the scheduler, and lead to the worker's Observer; the
+// addresses are those the program sees: global = device address, shared = offset in the block's
+// shared memory, local = offset in the thread's stack.
 #pragma once
 
 #include <cstdint>

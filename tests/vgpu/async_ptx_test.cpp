@@ -143,5 +143,84 @@ TEST(AsyncPtx, MissingBytesAreNamedInTheDeadlock) {
   EXPECT_NE(finding->detail.find("16 of 4096 bytes"), std::string::npos) << finding->detail;
 }
 
+// ---- mbarrier, one operation after the other, by one thread ----
+
+/// kernel(out): `body` uses [bar] and appends a value with `put`; returns what was put.
+std::vector<uint32_t> run_barrier_steps(const std::vector<std::string>& steps,
+                                        std::string& findings) {
+  std::string ptx =
+      ".version 8.5\n.target sm_90\n.address_size 64\n"
+      ".visible .entry kernel(.param .u64 out)\n{\n.shared .align 8 .b64 bar;\n"
+      ".reg .b64 %s<8>;\n.reg .b64 %out;\n.reg .b32 %r;\n.reg .pred %p;\n"
+      "ld.param.u64 %out, [out];\n";
+  size_t results = 0;
+  for (const std::string& step : steps) {
+    ptx += step + "\n";
+    const bool pending = step.find("pending_count") != std::string::npos;
+    if (!pending && step.find("_wait") == std::string::npos) continue;
+    if (!pending) ptx += "selp.b32 %r, 1, 0, %p;\n";
+    ptx += "st.global.b32 [%out+" + std::to_string(4 * results++) + "], %r;\n";
+  }
+  ptx += "ret;\n}\n";
+  Gpu gpu(ptx);
+  const uint64_t out = gpu.allocate(256);
+  findings = findings_of(gpu.launch("kernel", {1, 1, 1}, {1, 1, 1}, Arguments().add(out)));
+  return gpu.download<uint32_t>(out, results);
+}
+
+TEST(AsyncPtx, MbarrierCountsArrivalsBytesAndPhases) {
+  std::string findings;
+  const auto got = run_barrier_steps(
+      {
+          "mbarrier.init.shared.b64 [bar], 5;",
+          "mbarrier.arrive.shared.b64 %s0, [bar];",
+          "mbarrier.pending_count.b64 %r, %s0;",  // 5: before the arrival
+          "mbarrier.arrive.noComplete.shared.b64 %s1, [bar], 2;",
+          "mbarrier.pending_count.b64 %r, %s1;",                 // 4
+          "mbarrier.test_wait.shared.b64 %p, [bar], %s1;",       // 0
+          "mbarrier.arrive_drop.shared.b64 %s2, [bar];",         // pending 1, next phases expect 4
+          "mbarrier.test_wait.parity.shared.b64 %p, [bar], 0;",  // 0
+          "mbarrier.test_wait.parity.shared.b64 %p, [bar], 1;",  // 1: the phase before the first
+          "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;",  // no arrival is missing, 16 bytes
+                                                                 // are
+          "mbarrier.test_wait.shared.b64 %p, [bar], %s1;",       // 0
+          "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], 16;",
+          "mbarrier.test_wait.shared.b64 %p, [bar], %s1;",           // 1
+          "mbarrier.try_wait.parity.shared.b64 %p, [bar], 0;",       // 1
+          "mbarrier.try_wait.parity.shared.b64 %p, [bar], 1, 100;",  // 0, and the hint is ignored
+          "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 8;",
+          "mbarrier.arrive.release.cta.shared::cta.b64 %s3, [bar], 4;",
+          "mbarrier.pending_count.b64 %r, %s3;",                 // 4: one was dropped
+          "mbarrier.test_wait.parity.shared.b64 %p, [bar], 1;",  // 0: 8 bytes
+          "mbarrier.complete_tx.shared::cta.b64 [bar], 8;",
+          "mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 %p, [bar], 1;",  // 1
+          "mbarrier.test_wait.shared.b64 %p, [bar], %s3;",                        // 1
+          "mbarrier.inval.shared.b64 [bar];",
+      },
+      findings);
+  EXPECT_EQ(findings, "");
+  EXPECT_EQ(got, (std::vector<uint32_t>{5, 4, 0, 0, 1, 0, 1, 1, 0, 4, 0, 1, 1}));
+}
+
+TEST(AsyncPtx, MisusedMbarriersAreFindings) {
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"mbarrier.init.shared.b64 [bar], 0;"}, "count outside"},
+      {{"mbarrier.init.shared.b64 [bar], 1;", "mbarrier.arrive.shared.b64 _, [bar], 2;"},
+       "more arrivals"},
+      {{"mbarrier.init.shared.b64 [bar], 1;", "mbarrier.inval.shared.b64 [bar];",
+        "mbarrier.arrive.shared.b64 _, [bar];"},
+       "no mbarrier is here"},
+      {{"mbarrier.init.shared.b64 [bar], 1;", "st.shared.u64 [bar], 0;",
+        "mbarrier.test_wait.parity.shared.b64 %p, [bar], 0;"},
+       "no mbarrier is here"},
+      {{"mbarrier.arrive.shared.b64 _, [bar];"}, "uninitialized-shared-read"},
+  };
+  for (const auto& [steps, words] : cases) {
+    std::string findings;
+    run_barrier_steps(steps, findings);
+    EXPECT_NE(findings.find(words), std::string::npos) << steps.back() << '\n' << findings;
+  }
+}
+
 }  // namespace
 }  // namespace fiel::vgpu

@@ -52,7 +52,12 @@ bool same_call(const Node& a, const Node& b) {
 
 class Printer {
  public:
-  explicit Printer(const Graph& g) : g_(g), names_(g.nodes.size()), nesting_(g.nodes.size()) {
+  explicit Printer(const Graph& g)
+      : g_(g), names_(g.nodes.size()), nesting_(g.nodes.size()), live_(g.nodes.size()) {
+    for (const Output& o : g.outputs) live_[o.node] = true;
+    for (size_t id = g.nodes.size(); id-- > 0;)
+      for (uint32_t in : g.nodes[id].inputs)
+        if (live_[id]) live_[in] = true;
     choose_names();
   }
 
@@ -60,7 +65,7 @@ class Printer {
     std::string out;
     for (uint32_t id = 0; id < g_.nodes.size(); ++id) {
       const Node& node = g_.nodes[id];
-      if (names_[id].empty() || node.op == "input" || printed_.count(id)) continue;
+      if (!live_[id] || names_[id].empty() || node.op == "input" || printed_.count(id)) continue;
       out += targets(id) + " = " + text(id, 0, true) + "\n";
     }
     for (const Output& o : g_.outputs)
@@ -83,8 +88,8 @@ class Printer {
 
   void choose_names() {
     std::vector<int> uses(g_.nodes.size());
-    for (const Node& n : g_.nodes)
-      for (uint32_t in : n.inputs) ++uses[in];
+    for (size_t id = 0; id < g_.nodes.size(); ++id)
+      for (uint32_t in : g_.nodes[id].inputs) uses[in] += live_[id];
     for (uint32_t id : g_.inputs) used_.insert(names_[id] = g_.nodes[id].name);
     // Output names first: they are the graph's interface, a node's own name is only a wish.
     for (const Output& o : g_.outputs)
@@ -94,7 +99,7 @@ class Printer {
     for (const Output& o : g_.outputs) used_.insert(o.name);
     for (uint32_t id = 0; id < g_.nodes.size(); ++id) {
       const Node& n = g_.nodes[id];
-      if (n.op == "input" || inlined_always(n)) continue;
+      if (n.op == "input" || inlined_always(n) || !live_[id]) continue;
       int deepest = 0;
       for (uint32_t in : n.inputs)
         if (names_[in].empty()) deepest = std::max(deepest, nesting_[in]);
@@ -114,7 +119,7 @@ class Printer {
     if (!multiple(node)) return names_[id];
     std::map<int, std::string> by_result;
     for (uint32_t other = id; other < g_.nodes.size() && same_call(g_.nodes[other], node); ++other)
-      if (!names_[other].empty() && !by_result.count(g_.nodes[other].result)) {
+      if (live_[other] && !names_[other].empty() && !by_result.count(g_.nodes[other].result)) {
         by_result[g_.nodes[other].result] = names_[other];
         printed_.insert(other);
       }
@@ -205,6 +210,7 @@ class Printer {
   const Graph& g_;
   std::vector<std::string> names_;
   std::vector<int> nesting_;
+  std::vector<bool> live_;  ///< nodes that no output needs are left out
   std::set<std::string> used_;
   std::set<uint32_t> printed_;
 };

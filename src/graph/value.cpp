@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/parallel.h"
+#include "tensor/convert.h"
 
 namespace fiel::graph {
 namespace {
@@ -107,7 +108,7 @@ Value Value::from_tensor(const Tensor& t, uint32_t threads) {
       for (int64_t i = from; i < to; ++i)
         v.integers()[i] = load_integer(t.dtype(), bytes + i * step);
     else
-      for (int64_t i = from; i < to; ++i) v.reals()[i] = load_as_f64(t.dtype(), bytes + i * step);
+      to_f64(t.dtype(), bytes + from * step, to - from, v.reals() + from);
   });
   return v;
 }

@@ -2,6 +2,7 @@
 //
 //   graph_evaluate_cases FOLDER     reads cases.json and data.bin, writes results.json, results.bin
 //   graph_evaluate_cases --list     names of the catalogue's operators, one a line: name<TAB>group
+//   graph_evaluate_cases --markdown   docs/operators.md
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -96,7 +97,10 @@ int run(const std::string& folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return std::fprintf(stderr, "usage: graph_evaluate_cases FOLDER | --list\n"), 2;
+  if (argc != 2)
+    return std::fprintf(stderr, "usage: graph_evaluate_cases FOLDER | --list | --markdown\n"), 2;
+  if (std::string(argv[1]) == "--markdown")
+    return std::fputs(fiel::graph::operators_markdown().c_str(), stdout) < 0;
   if (std::string(argv[1]) != "--list") return run(argv[1]);
   for (const auto& op : fiel::graph::catalogue())
     std::printf("%s\t%s\n", op.name.c_str(), op.group.c_str());

@@ -184,10 +184,10 @@ int32_t RuntimeServer::upload_now(const CopyRequest& c, const std::byte* from) {
 int32_t RuntimeServer::on_copy(Rt op, WireReader& in) {
   auto c = in.get<CopyRequest>();
   if (in.failed()) return -1;
-  bool host = op != Rt::copy;
-  if (!shape_is_sane(c.width, c.height, op == Rt::download ? 0 : c.to_pitch,
-                     host ? 0 : c.from_pitch) &&
-      c.height > 1)
+  // The window's side of an upload or download is packed.
+  if (op == Rt::upload) c.from_pitch = c.width;
+  if (op == Rt::download) c.to_pitch = c.width;
+  if (c.height > 1 && !shape_is_sane(c.width, c.height, c.to_pitch, c.from_pitch))
     return kCudaErrorInvalidPitchValue;
   if (c.width == 0 || c.height == 0) return kCudaSuccess;
   if (!shape_is_sane(c.width, 1, 0, 0)) return kCudaErrorInvalidValue;

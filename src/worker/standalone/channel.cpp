@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <cstdio>
 #include <mutex>
 #include <vector>
 
@@ -200,6 +201,7 @@ void serve(int (*fiel_run)(const void*, int, void*, int, void*)) {
   for (Run run; next_run(s, run); run = {}) {
     int code = fiel_run(run.inputs.data(), static_cast<int>(run.inputs.size()), run.outputs.data(),
                         static_cast<int>(run.outputs.size()), reinterpret_cast<void*>(run.stream));
+    std::fflush(stdout);
     WireWriter w;
     w.put<int32_t>(code).put<int32_t>(take_error());
     if (post(Rt::returned, w) != worker::kCudaSuccess) return;

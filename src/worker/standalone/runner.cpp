@@ -59,6 +59,8 @@ int main(int argc, char** argv) {
   }
   if (argc < 3) return 2;
   limit_processes(argv[2]);
+  // What it prints is wanted even when it dies in the next line.
+  ::setvbuf(stdout, nullptr, _IOLBF, 1 << 16);
   struct sigaction action {};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_RESETHAND | SA_ONSTACK;

@@ -48,7 +48,7 @@ struct alignas(32) DoubleLanes {
 // bits of each lane.
 void load_words(uint32_t* to, Warp& warp, uint32_t reg, bool wide) {
   if (!wide) {
-    __builtin_memcpy(to, warp.reg<uint32_t>(reg), 4 * kLanes);
+    copy_bytes<4 * kLanes>(to, warp.reg<uint32_t>(reg));
   } else {
     const auto* a = warp.reg<uint64_t>(reg);
     for (int i = 0; i < kLanes; ++i) to[i] = static_cast<uint32_t>(a[i]);
@@ -317,7 +317,7 @@ void f32_of_f16(Warp& warp, const Op& op, uint32_t mask) {
 constexpr auto kF32OfBf16 = [](uint32_t a) { return bits_of_float(canonical(float_of(a << 16))); };
 void f16_of_f32(Warp& warp, const Op& op, uint32_t mask) {
   FloatLanes f;
-  __builtin_memcpy(f.at, warp.reg<float>(op.a), sizeof f.at);
+  copy_bytes<sizeof f.at>(f.at, warp.reg<float>(op.a));
   alignas(32) uint32_t h[kLanes];
   f16_bits<0>(h, f);
   for_lanes<uint32_t, false>(warp, op.dst, mask, [&](int i) { return h[i]; });

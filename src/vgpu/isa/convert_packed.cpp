@@ -202,8 +202,8 @@ Selection select_fp8(const Instruction& in) {
 template <bool bf16>
 void pair_nearest(Warp& warp, const Op& op, uint32_t mask) {
   FloatLanes high, low;
-  __builtin_memcpy(high.at, warp.reg<float>(op.a), sizeof high.at);
-  __builtin_memcpy(low.at, warp.reg<float>(op.b), sizeof low.at);
+  copy_bytes<sizeof high.at>(high.at, warp.reg<float>(op.a));
+  copy_bytes<sizeof low.at>(low.at, warp.reg<float>(op.b));
   alignas(32) uint32_t h[kLanes], l[kLanes];
   if constexpr (bf16) {
     bf16_bits(h, high);
@@ -222,8 +222,8 @@ void pair_any(Warp& warp, const Op& op, uint32_t mask) {
   how.relu = op.imm & 4u;
   how.rounding = static_cast<Rounding>(op.imm >> 8 & 0xff);
   FloatLanes high, low;
-  __builtin_memcpy(high.at, warp.reg<float>(op.a), sizeof high.at);
-  __builtin_memcpy(low.at, warp.reg<float>(op.b), sizeof low.at);
+  copy_bytes<sizeof high.at>(high.at, warp.reg<float>(op.a));
+  copy_bytes<sizeof low.at>(low.at, warp.reg<float>(op.b));
   alignas(32) uint32_t h[kLanes], l[kLanes];
   round_to_half(h, high, how);
   round_to_half(l, low, how);

@@ -402,8 +402,8 @@ void mov128(Warp& warp, const Op& op, uint32_t mask) {
 }
 void pack128(Warp& warp, const Op& op, uint32_t mask) {
   alignas(32) uint64_t lo[kLanes], hi[kLanes];
-  __builtin_memcpy(lo, warp.reg<uint64_t>(op.a), sizeof lo);
-  __builtin_memcpy(hi, warp.reg<uint64_t>(op.b), sizeof hi);
+  copy_bytes<sizeof lo>(lo, warp.reg<uint64_t>(op.a));
+  copy_bytes<sizeof hi>(hi, warp.reg<uint64_t>(op.b));
   auto* d = warp.reg<uint64_t>(op.dst);
   for (int i = 0; i < kLanes; ++i) {
     if (!((mask >> i) & 1u)) continue;
@@ -413,7 +413,7 @@ void pack128(Warp& warp, const Op& op, uint32_t mask) {
 }
 void unpack128(Warp& warp, const Op& op, uint32_t mask) {
   alignas(32) uint64_t pair[2 * kLanes];
-  __builtin_memcpy(pair, warp.reg<uint64_t>(op.a), sizeof pair);
+  copy_bytes<sizeof pair>(pair, warp.reg<uint64_t>(op.a));
   for_lanes<uint64_t, false>(warp, op.dst, mask, [&](int i) { return pair[2 * i]; });
   for_lanes<uint64_t, false>(warp, op.dst2, mask, [&](int i) { return pair[2 * i + 1]; });
 }
@@ -440,7 +440,7 @@ void unpack_elements(Warp& warp, const Op& op, uint32_t mask) {
   const uint32_t dst[4] = {op.dst, op.dst2, op.c, op.d};
   constexpr int kBits = 8 * sizeof(S) / n;
   alignas(32) Slot<S> source[kLanes];
-  __builtin_memcpy(source, warp.reg<Slot<S>>(op.a), sizeof source);
+  copy_bytes<sizeof source>(source, warp.reg<Slot<S>>(op.a));
   for (int k = 0; k < n; ++k)
     for_lanes<Slot<E>, false>(warp, dst[k], mask, [&](int i) {
       return static_cast<Slot<E>>((source[i] >> (k * kBits)) &

@@ -184,7 +184,7 @@ uint32_t equal_lanes(const T* a, T value) {
 template <typename T>
 void match_any(Warp& warp, const Op& op, uint32_t mask) {
   alignas(32) T a[kLanes];
-  __builtin_memcpy(a, warp.reg<T>(op.a), sizeof a);
+  copy_bytes<sizeof a>(a, warp.reg<T>(op.a));
   uint32_t* d = warp.reg<uint32_t>(op.dst);
   for_groups(warp, op, op.b, mask, [&](uint32_t group, uint32_t participants) {
     fill_lanes(d, 0, group & ~participants);
@@ -198,7 +198,7 @@ void match_any(Warp& warp, const Op& op, uint32_t mask) {
 template <typename T>
 void match_all(Warp& warp, const Op& op, uint32_t mask) {
   alignas(32) T a[kLanes];
-  __builtin_memcpy(a, warp.reg<T>(op.a), sizeof a);
+  copy_bytes<sizeof a>(a, warp.reg<T>(op.a));
   uint32_t* d = warp.reg<uint32_t>(op.dst);
   for_groups(warp, op, op.b, mask, [&](uint32_t group, uint32_t participants) {
     const bool all = participants != 0 && (equal_lanes(a, a[__builtin_ctz(participants)]) &
@@ -219,7 +219,7 @@ Selection select_match(const Instruction& in) {
 template <typename T, AtomicOp how>
 void redux(Warp& warp, const Op& op, uint32_t mask) {
   alignas(32) uint32_t a[kLanes];
-  __builtin_memcpy(a, warp.reg<uint32_t>(op.a), sizeof a);
+  copy_bytes<sizeof a>(a, warp.reg<uint32_t>(op.a));
   uint32_t* d = warp.reg<uint32_t>(op.dst);
   for_groups(warp, op, op.b, mask, [&](uint32_t group, uint32_t participants) {
     uint32_t r = 0;

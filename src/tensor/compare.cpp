@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/parallel.h"
 #include "base/text.h"
+#include "tensor/compare_block.h"
 #include "tensor/convert.h"
 #include "tensor/small_float.h"
 
@@ -211,14 +212,64 @@ class Comparer {
     const int64_t row = pieces_.row && !pieces_.per_row ? pieces_.row : n;
     for (int64_t r = 0; r < n; r += row) {
       double scale = row_scale(p, y.data() + r, std::min(row, n - r));
-      for (int64_t i = r; i < std::min(n, r + row); ++i)
-        one(begin + i, y[static_cast<size_t>(i)], a[static_cast<size_t>(i)],
-            rounded[static_cast<size_t>(i)], scale, part);
+      const int64_t end = std::min(n, r + row);
+      for (int64_t i = r; i < end; i += kBlock)
+        block(begin, i, std::min(kBlock, end - i), y.data(), a.data(), rounded.data(), scale, part);
     }
     return part;
   }
 
  private:
+  static constexpr int64_t kBlock = 512;
+
+  /// Elements [at, at + n) of the piece that begins at `begin`.
+  void block(int64_t begin, int64_t at, int64_t n, const double* y, const double* a,
+             const double* rounded, double scale, Partial& part) const {
+    if (!integer_) {
+      const detail::BlockTerms t = terms(scale);
+      const double* s = model_.sensitivity.data_as<double>();
+      const double* storage = model_.storage.data_as<double>();
+      const double worst = std::min(part.worst_ratio, 1.0);
+      const detail::BlockSums sums =
+          s ? detail::ordinary_block<true>(y + at, a + at, rounded + at, s + begin + at,
+                                           storage ? storage + begin + at : nullptr, n, t, worst,
+                                           part.max_ulp)
+            : detail::ordinary_block<false>(y + at, a + at, rounded + at, nullptr, nullptr, n, t,
+                                            worst, part.max_ulp);
+      if (sums.ordinary && (s || !storage)) {
+        part.compared += n;
+        part.exact += sums.exact;
+        part.unstable += sums.unstable;
+        part.counted += n - sums.unstable;
+        part.max_abs = std::max(part.max_abs, sums.max_abs);
+        part.error2 += sums.error2;
+        part.output2 += sums.output2;
+        part.sensitivity2 += sums.sensitivity2;
+        part.storage2 += sums.storage2;
+        return;
+      }
+    }
+    for (int64_t i = at; i < at + n; ++i) one(begin + i, y[i], a[i], rounded[i], scale, part);
+  }
+
+  detail::BlockTerms terms(double scale) const {
+    detail::BlockTerms t;
+    t.unit = unit_;
+    t.strict_unit = strict_unit_;
+    t.element = kElement;
+    t.storage = kStorage;
+    t.floor = kFloor * scale;
+    t.relative = rounding_.relative;
+    t.absolute = rounding_.absolute;
+    t.own_limit = model_.relative_rms ? 10 * *model_.relative_rms * scale : 0;
+    t.scale = scale;
+    t.max_finite = rounding_.max_finite;
+    t.ill_conditioned = kIllConditioned;
+    t.step = 2 * unit_roundoff(model_.output);
+    t.smallest_step = step_at(model_.output, 0);
+    return t;
+  }
+
   double row_scale(int64_t p, const double* y, int64_t n) const {
     double own = first_.rms;
     if (pieces_.per_row) {

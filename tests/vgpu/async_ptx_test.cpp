@@ -222,5 +222,56 @@ TEST(AsyncPtx, MisusedMbarriersAreFindings) {
   }
 }
 
+// ---- libcu++ and cooperative groups ----
+
+TEST(AsyncPtx, CudaPipelinesAndBarriersRunCleanly) {
+  Gpu gpu(read_text("tests/vgpu/kernels/cuda_pipeline.ptx"));
+  std::vector<float> x(256 * 5);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 7 % 31);
+  const uint64_t px = gpu.upload(x), py = gpu.allocate(256 * 4);
+  EXPECT_EQ(findings_of(gpu.launch("pipelined", {1, 1, 1}, {256, 1, 1},
+                                   Arguments().add(px).add(py).add(5))),
+            "");
+  const auto y = gpu.download<float>(py, 256);
+  for (size_t t = 0; t < 256; ++t) {
+    float sum = 0;
+    for (size_t tile = 0; tile < 5; ++tile) sum += x[tile * 256 + 255 - t];
+    EXPECT_EQ(y[t], sum) << t;
+  }
+
+  const uint64_t pz = gpu.allocate(1024 * 4);
+  EXPECT_EQ(findings_of(gpu.launch("thread_pipeline", {1, 1, 1}, {64, 1, 1},
+                                   Arguments().add(px).add(pz).add(4), 2'000'000'000, 2 * 64 * 16)),
+            "");
+  const auto z = gpu.download<float>(pz, 1024);
+  for (size_t i = 0; i < 1024; ++i) EXPECT_EQ(z[i], x[i] + 1) << i;
+
+  std::vector<int> numbers(1024);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int>(i);
+  const uint64_t pn = gpu.upload(numbers), pm = gpu.allocate(4096);
+  EXPECT_EQ(
+      findings_of(gpu.launch("group_copy", {2, 1, 1}, {256, 1, 1}, Arguments().add(pn).add(pm))),
+      "");
+  const auto m = gpu.download<int>(pm, 1024);
+  for (size_t i = 0; i < 1024; ++i)
+    EXPECT_EQ(m[i], static_cast<int>(i / 512 * 512 + 511 - i % 512));
+
+  EXPECT_EQ(
+      findings_of(gpu.launch("split_barrier", {1, 1, 1}, {256, 1, 1}, Arguments().add(pm).add(3))),
+      "");
+  const auto sums = gpu.download<int>(pm, 256);
+  for (int t = 0; t < 256; ++t) EXPECT_EQ(sums[static_cast<size_t>(t)], 3 * ((t + 1) % 256) + 3);
+}
+
+TEST(AsyncPtx, BulkCopiesAreUnsupportedByName) {
+  auto device = Device::create({});
+  ASSERT_TRUE(device.has_value());
+  const auto module =
+      (*device)->load_module(read_text("tests/vgpu/kernels/bulk_copy.ptx"), "bulk_copy.cu");
+  ASSERT_FALSE(module.has_value());
+  EXPECT_EQ(module.error().code, ErrorCode::unsupported);
+  EXPECT_NE(module.error().what.find("async"), std::string::npos) << module.error().what;
+}
+
 }  // namespace
 }  // namespace fiel::vgpu

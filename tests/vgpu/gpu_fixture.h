@@ -73,7 +73,7 @@ class Gpu {
     return values;
   }
   LaunchReport launch(const char* kernel, Dim3 grid, Dim3 block, const Arguments& arguments,
-                      uint64_t budget = 2'000'000'000) {
+                      uint64_t budget = 2'000'000'000, uint32_t dynamic_shared_bytes = 0) {
     LaunchRequest request;
     request.module = module_;
     request.kernel = kernel;
@@ -81,6 +81,7 @@ class Gpu {
     request.block = block;
     request.parameters = arguments.bytes();
     request.instruction_budget = budget;
+    request.dynamic_shared_bytes = dynamic_shared_bytes;
     return device_->launch(request);
   }
 

@@ -40,7 +40,7 @@ const Job kJobs[] = {
 };
 
 struct Options {
-  std::string kernel;
+  std::string kernel, ptx = FIEL_SOURCE_DIR "/bench/kernels/kernels.ptx";
   int level = 2, repeat = 3;
   uint32_t threads = 0;
 };
@@ -120,6 +120,8 @@ int main(int argc, char** argv) {
       options.threads = static_cast<uint32_t>(std::atoi(argv[++i]));
     else if (word == "--repeat" && i + 1 < argc)
       options.repeat = std::atoi(argv[++i]);
+    else if (word == "--ptx" && i + 1 < argc)
+      options.ptx = argv[++i];
     else
       options.kernel = word;
   }
@@ -130,7 +132,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "{}\n", to_string(gpu.error()));
     return 3;
   }
-  std::ifstream file(FIEL_SOURCE_DIR "/bench/kernels/kernels.ptx");
+  std::ifstream file(options.ptx);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   const auto begin = std::chrono::steady_clock::now();
   auto module = (*gpu)->load_module(text, "kernels.cu");

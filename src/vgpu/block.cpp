@@ -191,6 +191,9 @@ void start_block(Executor& executor, Cta& cta, uint64_t position) {
 
 BlockEnd run_block(Executor& executor, Cta& cta) {
   executor.cta = &cta;
+  // A round is shorter the smaller the quantum.
+  const uint32_t patience =
+      executor.quantum == 0 ? kIdleRounds : kIdleRounds * (1 + 512 / executor.quantum);
   const auto run_warp = executor.launch->core->run_warp;
   for (;;) {
     bool ran = false, worked = false;
@@ -214,7 +217,7 @@ BlockEnd run_block(Executor& executor, Cta& cta) {
     }
     if (worked || cta.progress != progress) {
       cta.idle_rounds = 0;
-    } else if (++cta.idle_rounds >= kIdleRounds) {
+    } else if (++cta.idle_rounds >= patience) {
       cta.idle_rounds = 0;
       if (only_waits_in_vain(cta)) {
         report_deadlock(cta);

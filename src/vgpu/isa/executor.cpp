@@ -103,7 +103,6 @@ FIEL_INLINE RunEnd run_loop(WarpState& warp) {
   uint32_t left = executor.quantum;
   uint32_t pc = 0, active = 0;
   const Op* op = nullptr;
-  warp.spins = 0;
 
 select:
   if (warp.attention != 0) {
@@ -137,7 +136,7 @@ run:
     if constexpr (kQuantum) {
       if (left-- == 0) {
         warp.splits[warp.current].pc = static_cast<uint32_t>(op - ops);
-        return RunEnd::yielded;
+        return warp.spins != 0 ? RunEnd::spinning : RunEnd::yielded;
       }
     }
     const Handler handler = op->handler;

@@ -381,7 +381,8 @@ bool resolve_stuck_warp(WarpState& warp, bool even_behind_barrier) {
                       missing, split.needed)
               .c_str());
     split.wait = Wait::ready;
-    ++split.pc;
+    // With nobody missing the wait itself is looked at again: it tells of exited lanes.
+    if (missing != 0) ++split.pc;
     return true;
   }
   if (parked == kNoIndex) return false;

@@ -1,6 +1,6 @@
 // How fast the virtual GPU executes: thread-instructions a second beside the floors of the project.
 //
-//   bench_vgpu [kernel] [--level N] [--threads N] [--repeat N]
+//   bench_vgpu [kernel] [--level N] [--threads N] [--repeat N] [--ptx FILE]
 //
 // Level 0: no checks but bounds; 1: + initialisation and coverage; 2: + metrics; 3: + shared races
 // (default 2). Prints the best of `repeat` runs, because other work on the machine only slows.

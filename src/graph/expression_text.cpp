@@ -1,6 +1,7 @@
 // Graphs back to text, and comparison of graphs.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -172,7 +173,10 @@ class Printer {
       out += (first ? "" : ", ") + s;
       first = false;
     };
-    bool list = op && op->takes_list(), keywords = false;
+    bool list = op && op->takes_list();
+    // Written with keywords, a call of numbers alone is not worked out while parsing.
+    bool keywords = !list && std::all_of(n.inputs.begin(), n.inputs.end(),
+                                         [&](uint32_t in) { return is_constant(in); });
     size_t slot = 0;
     if (!op) return out + ")";
     for (const Parameter& p : op->parameters) {

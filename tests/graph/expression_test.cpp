@@ -135,6 +135,15 @@ TEST(Expression, LongChainsPrintAndReadBack) {
   EXPECT_TRUE(same_computation(g, *again));
 }
 
+TEST(Expression, CallsOfNumbersAloneStayCalls) {
+  Graph g = parsed("y = x");
+  g.nodes.push_back({.op = "constant", .attributes = {{"value", 4.0}}, .constant = 4});
+  g.nodes.push_back({.op = "sqrt", .inputs = {3}});
+  g.outputs = {{"y", 4}};
+  EXPECT_EQ(to_expression(g), "y = sqrt(input=4.0)\n");
+  EXPECT_TRUE(same_computation(g, parsed(to_expression(g))));
+}
+
 TEST(Expression, ComputationsThatDifferAreNotTheSame) {
   EXPECT_FALSE(same_computation(parsed("y = x + w"), parsed("y = x - w")));
   EXPECT_FALSE(same_computation(parsed("y = x + 1"), parsed("y = x + 1.0")));

@@ -7,8 +7,10 @@ struct P {
 extern "C" __global__ void spaces(int* o, const __grid_constant__ P p, int i) {
   __shared__ int s[2];
   int loc[2] = {i + 1, i + 2 + static_cast<int>(threadIdx.x)};
-  s[0] = 3;
-  s[1] = 4;
+  if (threadIdx.x == 0) {
+    s[0] = 3;
+    s[1] = 4;
+  }
   __syncthreads();
   o += threadIdx.x * 6;
   o[0] = rd(s, i);

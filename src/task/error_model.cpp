@@ -196,7 +196,7 @@ Result<std::vector<ErrorModel>> error_models(const Instance& instance, const Tas
   // Intermediates that the task's own types round: an eager program stores them.
   auto storing = [&](const NodePlan& plan) {
     const double own = unit_roundoff(plan.type.dtype);
-    return plan.exact || own <= u || is_output(instance.graph, plan.node) ? 0 : own;
+    return plan.exact || own <= u || is_output(nodes.graph(), plan.node) ? 0 : own;
   };
   if (std::none_of(nodes.plans().begin(), nodes.plans().end(),
                    [&](const NodePlan& p) { return storing(p) > 0; }))

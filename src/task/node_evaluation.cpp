@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "task/decomposition.h"
+
 namespace fiel::task {
 
 namespace {
@@ -161,7 +163,7 @@ bool has_contraction(const graph::Graph& graph) {
 
 Result<NodeEvaluation> NodeEvaluation::create(const Instance& instance) {
   NodeEvaluation out;
-  out.graph_ = instance.graph;
+  FIEL_TRY(out.graph_, decompose(instance.graph, instance.inputs));
   const graph::Graph& graph = out.graph_;
   FIEL_TRY(const std::vector<graph::TensorType> types, graph::infer_types(graph, instance.inputs));
   out.last_use_.assign(graph.nodes.size(), 0);

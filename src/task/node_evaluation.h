@@ -37,8 +37,10 @@ struct NodeHooks {
 
 class NodeEvaluation {
  public:
+  /// The graph is decomposed first (task/decomposition.h).
   static Result<NodeEvaluation> create(const Instance& instance);
   const std::vector<NodePlan>& plans() const { return plans_; }
+  const graph::Graph& graph() const { return graph_; }
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, const NodeHooks& hooks) const;
 
  private:

@@ -92,6 +92,24 @@ TEST_P(TaskErrorModel, AcceptsAPlainF32ProgramOnEveryDistribution) {
   }
 }
 
+TEST_P(TaskErrorModel, AcceptsAPlainF32ProgramAtTheSmallestShapes) {
+  for (int64_t size : {1, 2, 3}) {
+    ShapeSet tiny = task.shape_sets[0];
+    for (auto& [symbol, value] : tiny.symbols) value = std::min(value, size);
+    Result<Instance> bound = task.instantiate(tiny);
+    if (!bound) continue;  // a kernel that reaches beyond so small an image, four groups of one
+    at = *bound;
+    for (const char* probe : {"normal", "offset(300, 1)", "offset(2000, 1)"}) {
+      std::vector<Tensor> inputs = draw_inputs(at, probe, 3);
+      std::vector<Tensor> reference = *at.reference(inputs);
+      Judged j =
+          judge(reference, *evaluate_rounded(at, inputs, DType::f32), models(inputs, reference));
+      show(probe, j);
+      EXPECT_TRUE(j.accepted) << probe << " at " << size << ": " << j.reason;
+    }
+  }
+}
+
 TEST_P(TaskErrorModel, RejectsZerosOtherInputsAndHalfPrecision) {
   std::vector<Tensor> inputs = draw_inputs(at, "", 3);
   std::vector<Tensor> reference = *at.reference(inputs);

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,6 +88,8 @@ Status DeviceClient::spawn(int runtime_socket) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(127);
     ::setpgid(0, 0);  // the terminal's Ctrl-C is for the judge to handle
+    if (::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) != 0)
+      for (int fd = 3; fd < 65536; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
     for (int i = 0; i < 3; ++i)
       if (high[i] && ::dup2(high[i].get(), kControlFd + i) < 0) ::_exit(127);
     ::execve("/proc/self/exe", argv.data(), envp.data());

@@ -254,17 +254,20 @@ int32_t RuntimeServer::on_exec_update(WireReader& in) {
 
 int32_t RuntimeServer::on_graph_add_edges(WireReader& in) {
   auto it = graphs_.find(in.get<uint64_t>());
-  size_t n = in.count(16, kMaxEdges);
-  for (size_t i = 0; i < n; ++i) {
-    uint64_t from = in.get<uint64_t>(), to = in.get<uint64_t>();
-    if (in.failed() || it == graphs_.end()) continue;
+  std::vector<std::pair<uint64_t, uint64_t>> edges(in.count(16, kMaxEdges));
+  for (auto& [from, to] : edges) {
+    from = in.get<uint64_t>();
+    to = in.get<uint64_t>();
+  }
+  if (in.failed()) return -1;
+  if (it == graphs_.end()) return kCudaErrorInvalidValue;
+  for (auto [from, to] : edges) {
     Graph::Node* node = it->second->find(to);
     if (!node || !it->second->find(from) || node->dependencies.size() >= kMaxEdges)
       return kCudaErrorInvalidValue;
     node->dependencies.push_back(from);
   }
-  if (in.failed()) return -1;
-  return it == graphs_.end() ? kCudaErrorInvalidValue : kCudaSuccess;
+  return kCudaSuccess;
 }
 
 }  // namespace fiel::worker

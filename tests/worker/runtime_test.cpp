@@ -2,6 +2,7 @@
 // and returns the line that was wrong; here are the outcomes.
 #include <algorithm>
 
+#include "base/process.h"
 #include "kernel_fixture.h"
 
 namespace fiel::worker {
@@ -116,6 +117,25 @@ TEST_F(RuntimeTest, AFaultSticks) {
   EXPECT_EQ(r.o.return_code, 0) << r.o.output;
   EXPECT_GE(findings(r.o, vgpu::FindingKind::out_of_bounds), 1u);
   EXPECT_FALSE(r.session->alive());
+}
+TEST_F(RuntimeTest, StructuresHaveTheToolkitsLayout) {
+  auto cuda = build::find_toolchain();
+  ASSERT_TRUE(cuda);
+  auto folder = TempDir::create("fiel-test-abi");
+  ProcessRequest q;
+  std::string source = FIEL_SOURCE_DIR;
+  q.arguments = {cuda->nvcc.string(),
+                 "-std=c++20",
+                 "-arch=compute_90",
+                 "-cuda",
+                 "-I" + source + "/src",
+                 source + "/tests/worker/abi.cu",
+                 "-o",
+                 (folder->path() / "abi.ii").string()};
+  q.timeout_ms = 120'000;
+  auto r = run_process(q);
+  ASSERT_TRUE(r);
+  EXPECT_TRUE(r->ok()) << r->out << r->err;
 }
 TEST_F(RuntimeTest, ExtensibleLaunchesAreLaunches) { expect(26, 2, 1); }
 TEST_F(RuntimeTest, AnUnsupportedShapeIsSaidSo) {

@@ -67,7 +67,7 @@ static int write_files() {
   int n = 0;
   for (const char* p : {"/tmp/fiel-hostile", "/usr/fiel-hostile", "/usr/lib/fiel-hostile",
                         "/dev/shm/fiel-hostile", "/run/fiel-hostile", "/fiel-hostile",
-                        "/etc/fiel-hostile", "/root/fiel-hostile"})
+                        "/etc/fiel-hostile", "/home/fiel-hostile"})
     if (open(p, O_CREAT | O_WRONLY, 0644) >= 0) ++n;
   return n <= 2 ? kYes : kNo;  // its own /tmp and /dev/shm
 }

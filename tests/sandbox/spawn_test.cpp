@@ -1,0 +1,165 @@
+#include "sandbox/spawn.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "sandbox/process_tree.h"
+
+namespace fiel::sandbox {
+namespace {
+
+/// A shell command in the sandbox, to its end.
+std::unique_ptr<Child> run(const std::string& command, IsolationPolicy policy = {},
+                           int64_t timeout_ms = 10'000) {
+  SpawnRequest q;
+  auto folder = std::filesystem::temp_directory_path();
+  q.arguments = {"/bin/sh", "-c", command};
+  q.environment = {{"PATH", "/usr/bin:/bin"}, {"GREETING", "hello"}};
+  // A shell needs /bin and /usr/bin: what compilers get.
+  auto work = TempDir::create("fiel-test-sandbox");
+  q.writable = work->path();
+  q.drop_root = false;
+  auto child = spawn(q, policy);
+  EXPECT_TRUE(child) << (child ? "" : to_string(child.error()));
+  if (!child) return nullptr;
+  int64_t end = now_ms() + timeout_ms;
+  while ((*child)->running() && now_ms() < end) (*child)->pump(20);
+  (*child)->wait(100);
+  return std::move(*child);
+}
+
+bool names(const std::vector<std::string>& all, const std::string& what) {
+  return std::find(all.begin(), all.end(), what) != all.end();
+}
+
+struct WithoutNamespaces {
+  IsolationPolicy policy;
+  WithoutNamespaces() { policy.wanted = Level::limits; }
+};
+
+TEST(Sandbox, OutputAndExitCodeComeBack) {
+  auto c = run("echo $GREETING; echo problem >&2; exit 3");
+  ASSERT_TRUE(c);
+  EXPECT_EQ(c->output, "hello\nproblem\n");
+  EXPECT_EQ(c->exit_code, 3);
+  EXPECT_EQ(c->signal, 0);
+}
+
+TEST(Sandbox, TheEnvironmentIsOnlyWhatWasGiven) {
+  ::setenv("FIEL_TEST_SECRET", "s3cret", 1);
+  auto c = run("env");
+  EXPECT_EQ(c->output.find("s3cret"), std::string::npos) << c->output;
+}
+
+TEST(Sandbox, ASignalIsNamed) {
+  auto c = run("kill -SEGV $$");
+  EXPECT_EQ(c->signal, 11) << c->exit_code << c->output;
+}
+
+TEST(Sandbox, ASignalIsNamedWithoutNamespacesToo) {
+  auto c = run("kill -SEGV $$", WithoutNamespaces().policy);
+  EXPECT_EQ(c->signal, 11) << c->exit_code << c->output;
+}
+
+TEST(Sandbox, TheReportSaysWhatIsInForce) {
+  auto c = run("true", WithoutNamespaces().policy);
+  EXPECT_EQ(c->isolation().level, Level::limits);
+  EXPECT_TRUE(names(c->isolation().in_force, "resource limits"));
+  EXPECT_FALSE(names(c->isolation().in_force, "no network"));
+  c = run("true");
+  if (probe().level != Level::namespaces) GTEST_SKIP() << "no namespaces on this machine";
+  EXPECT_EQ(c->isolation().level, Level::namespaces);
+  for (const char* what : {"no network", "own processes", "read-only system", "private /tmp"})
+    EXPECT_TRUE(names(c->isolation().in_force, what)) << what;
+}
+
+TEST(Sandbox, ARequiredLevelThatIsNotToBeHadFailsClosed) {
+  IsolationPolicy policy;
+  policy.required = Level::namespaces;
+  policy.wanted = Level::limits;
+  SpawnRequest q;
+  q.arguments = {"/bin/true"};
+  auto child = spawn(q, policy);
+  ASSERT_FALSE(child);
+  EXPECT_EQ(child.error().code, ErrorCode::environment);
+  EXPECT_FALSE(child.error().hint.empty());
+}
+
+TEST(Sandbox, WithNamespacesThereIsOnlyItself) {
+  if (probe().level != Level::namespaces) GTEST_SKIP() << "no namespaces on this machine";
+  auto c =
+      run("ls /home /srv /etc/passwd /var 2>&1 | grep -c 'No such file'; ls /sys/class/net 2>&1 "
+          "| grep -c eth; touch /usr/x /x 2>&1 | grep -c Read-only");
+  EXPECT_EQ(c->output, "4\n0\n2\n");
+}
+
+TEST(Sandbox, DescriptorsAreOnlyThoseHandedOver) {
+  int leak = ::open("/etc/hostname", O_RDONLY);  // inheritable
+  SpawnRequest q;
+  q.arguments = {"/bin/sh", "-c", "ls -l /proc/$$/fd"};
+  auto work = TempDir::create("fiel-test-sandbox");
+  q.writable = work->path();
+  q.drop_root = false;
+  q.environment = {{"PATH", "/usr/bin:/bin"}};
+  int fd = ::memfd_create("given", 0);
+  q.descriptors = {{fd, 3}};
+  auto child = spawn(q, {});
+  ASSERT_TRUE(child) << to_string(child.error());
+  (*child)->wait(5'000);
+  ::close(leak);
+  std::string seen = (*child)->output;
+  EXPECT_NE(seen.find("memfd:given"), std::string::npos) << seen;
+  EXPECT_EQ(seen.find("hostname"), std::string::npos) << seen;
+  // "total 0", then standard input, output, error and the one that was given.
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), '\n'), 5) << seen;
+}
+
+TEST(Sandbox, MemoryOfAllItsProcessesCounts) {
+  IsolationPolicy policy;
+  policy.limits.memory_bytes = 128ull << 20;
+  // Four processes of 60 MB each.
+  auto c =
+      run("for i in 1 2 3 4; do (x=$(head -c 60000000 /dev/zero | tr '\\0' x); sleep 5) & done; "
+          "wait",
+          policy);
+  EXPECT_NE(c->limit.find("memory limit of 128"), std::string::npos) << c->limit << c->output;
+  EXPECT_TRUE(c->killed_by_us);
+}
+
+TEST(Sandbox, NothingItStartedSurvivesIt) {
+  auto c = run("sleep 300 & sleep 301 & echo started");
+  pid_t pid = c->pid();
+  c.reset();
+  EXPECT_EQ(tree_usage(pid).processes, 0u);
+}
+
+TEST(Sandbox, OutputIsBoundedAndCounted) {
+  IsolationPolicy policy;
+  policy.limits.output_bytes = 1000;
+  auto c = run("head -c 5000000 /dev/zero", policy);
+  EXPECT_EQ(c->output.size(), 1000u);
+  EXPECT_EQ(c->output_bytes, 5'000'000u);
+}
+
+TEST(Sandbox, AFileLargerThanItsLimitIsSaidSo) {
+  IsolationPolicy policy;
+  policy.limits.file_bytes = 1u << 20;
+  auto c = run("exec head -c 3000000 /dev/zero > /tmp/f", policy);
+  EXPECT_TRUE(c->limit.find("file size limit") != std::string::npos || c->exit_code != 0)
+      << c->limit << c->output;
+}
+
+TEST(ProcessTree, KnowsThisProcess) {
+  TreeUsage u = tree_usage(::getpid());
+  EXPECT_GE(u.processes, 1u);
+  EXPECT_GT(u.resident_bytes, 1u << 20);
+}
+
+}  // namespace
+}  // namespace fiel::sandbox

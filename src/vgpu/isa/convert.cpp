@@ -200,7 +200,7 @@ void store_double(Warp& warp, const Op& op, uint32_t mask, const DoubleLanes& x,
 }
 void store_half(Warp& warp, const Op& op, uint32_t mask, const DoubleLanes& x, const Plan& p) {
   FloatLanes f;
-  for (int i = 0; i < kLanes; ++i) f.at[i] = to_float_odd(x.at[i]);
+  to_floats_odd(f, x.at);
   HalfRounding how;
   how.bf16 = p.to == Type::bf16;
   how.rounding = p.rounding;
@@ -274,6 +274,7 @@ void s32_of_f32(Warp& warp, const Op& op, uint32_t mask) {
   MaskedWrite<uint32_t> write(d, mask);
   FloatLanes x;
   for (int i = 0; i < kLanes; ++i) x.at[i] = flush_if<ftz>(a[i]);
+  settle();
   for (int v = 0; v < 4; ++v) {
     const __m256 y = _mm256_round_ps(_mm256_load_ps(x.at + 8 * v), rounding | _MM_FROUND_NO_EXC);
     const __m256i r = _mm256_cvttps_epi32(y);
@@ -284,14 +285,36 @@ void s32_of_f32(Warp& warp, const Op& op, uint32_t mask) {
                         _mm256_andnot_si256(_mm256_castps_si256(nan), clamped));
   }
 }
+// f32 -> u32: below zero (and NaN) 0, above 2^32 all ones; the upper half of the range is shifted
+// down for the signed conversion.
+template <int rounding, bool ftz>
+void u32_of_f32(Warp& warp, const Op& op, uint32_t mask) {
+  const float* a = warp.reg<float>(op.a);
+  FloatLanes x;
+  for (int i = 0; i < kLanes; ++i) x.at[i] = flush_if<ftz>(a[i]);
+  settle();
+  for (int v = 0; v < 4; ++v)
+    _mm256_store_ps(x.at + 8 * v,
+                    _mm256_round_ps(_mm256_load_ps(x.at + 8 * v), rounding | _MM_FROUND_NO_EXC));
+  settle();
+  for_lanes<uint32_t, false>(warp, op.dst, mask, [&](int i) {
+    const float y = x.at[i] > 0.0f ? x.at[i] : 0.0f;
+    const bool high = y >= 2147483648.0f;
+    const float shifted = high ? y - 2147483648.0f : y;
+    const auto r = static_cast<uint32_t>(static_cast<int32_t>(shifted)) + (high ? 0x80000000u : 0u);
+    return y >= 4294967296.0f ? ~0u : r;
+  });
+}
 template <int rounding, bool ftz>
 void integral_f32(Warp& warp, const Op& op, uint32_t mask) {
   const float* a = warp.reg<float>(op.a);
   FloatLanes x;
   for (int i = 0; i < kLanes; ++i) x.at[i] = flush_if<ftz>(a[i]);
+  settle();
   for (int v = 0; v < 4; ++v)
     _mm256_store_ps(x.at + 8 * v,
                     _mm256_round_ps(_mm256_load_ps(x.at + 8 * v), rounding | _MM_FROUND_NO_EXC));
+  settle();
   for_lanes<float, false>(warp, op.dst, mask, [&](int i) { return canonical(x.at[i]); });
 }
 constexpr int integral_form(Rounding r, bool ftz) {
@@ -305,6 +328,9 @@ constexpr int integral_form(Rounding r, bool ftz) {
 constexpr Handler kS32OfF32[8] = {s32_of_f32<0, false>, s32_of_f32<1, false>, s32_of_f32<2, false>,
                                   s32_of_f32<3, false>, s32_of_f32<0, true>,  s32_of_f32<1, true>,
                                   s32_of_f32<2, true>,  s32_of_f32<3, true>};
+constexpr Handler kU32OfF32[8] = {u32_of_f32<0, false>, u32_of_f32<1, false>, u32_of_f32<2, false>,
+                                  u32_of_f32<3, false>, u32_of_f32<0, true>,  u32_of_f32<1, true>,
+                                  u32_of_f32<2, true>,  u32_of_f32<3, true>};
 constexpr Handler kIntegralF32[8] = {
     integral_f32<0, false>, integral_f32<1, false>, integral_f32<2, false>, integral_f32<3, false>,
     integral_f32<0, true>,  integral_f32<1, true>,  integral_f32<2, true>,  integral_f32<3, true>};
@@ -410,6 +436,7 @@ Handler frequent(const Plan& p) {
   const int form = integral_form(p.rounding, p.ftz);
   if (p.from == Type::f32) {
     if (p.to == Type::s32 && p.register_bits == 32 && form >= 0) return kS32OfF32[form];
+    if (p.to == Type::u32 && p.register_bits == 32 && form >= 0) return kU32OfF32[form];
     if (p.to == Type::f32 && form >= 0) return kIntegralF32[form];
     if (p.to == Type::f64 && form < 0)
       return p.ftz ? unary_to<double, float, kDoubleOfFloat<true>>

@@ -228,15 +228,15 @@ constexpr auto kFns = [](uint32_t bits, uint32_t base, uint32_t offset) {
 // ---- bytes -----------------------------------------------------------------------------------
 // prmt: each nibble of the selector picks a byte of {b,a}; its top bit spreads that byte's sign.
 constexpr auto kPrmt = [](uint32_t a, uint32_t b, uint32_t selector) {
-  const uint64_t bytes = uint64_t{b} << 32 | a;
-  uint64_t result = 0;
-  for (int k = 0; k < 4; ++k) {
-    const uint64_t nibble = uint64_t{selector} >> (4 * k) & 15u;
-    const uint64_t byte = bytes >> (8 * (nibble & 7u)) & 0xffu;
-    const uint64_t sign = byte & 0x80u ? 0xffu : 0u;
+  uint32_t result = 0;
+  for (uint32_t k = 0; k < 4; ++k) {  // 32-bit arithmetic: twice the lanes of a 64-bit {b,a}
+    const uint32_t nibble = selector >> (4 * k);
+    const uint32_t word = nibble & 4u ? b : a;
+    const uint32_t byte = word >> (8 * (nibble & 3u)) & 0xffu;
+    const uint32_t sign = byte & 0x80u ? 0xffu : 0u;
     result |= (nibble & 8u ? sign : byte) << (8 * k);
   }
-  return static_cast<uint32_t>(result);
+  return result;
 };
 // The six special modes pick one of four selectors by the low two bits of c.
 template <ptx::PrmtMode mode>

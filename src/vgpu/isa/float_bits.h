@@ -91,14 +91,4 @@ class RoundingScope {
   uint32_t saved_;
 };
 
-/// Rounds a double to odd in binary32: the result's last bit says "inexact", so that a second
-/// rounding to at most 22 bits gives what one rounding would (Boldo and Melquiond 2008).
-[[gnu::always_inline]] inline float to_float_odd(double x) {
-  const float f = static_cast<float>(x);
-  const uint32_t b = bits_of_float(f);
-  const double back = static_cast<double>(f);
-  const uint32_t toward_zero = (back < 0 ? -back : back) > (x < 0 ? -x : x) ? b - 1 : b;
-  return float_of(back != x && x == x ? toward_zero | 1u : b);
-}
-
 }  // namespace fiel::vgpu::FIEL_ISA

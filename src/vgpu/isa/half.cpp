@@ -76,13 +76,19 @@ constexpr auto kMul = [](float a, float b) { return a * b; };
 template <bool bf16>
 void half_fma(Warp& warp, const Op& op, uint32_t mask) {
   half_op<bf16, 3>(warp, op, mask, [](FloatLanes& y, const FloatLanes* x) {
-    for (int i = 0; i < kLanes; ++i) {
-      if constexpr (bf16)
-        y.at[i] =
-            to_float_odd(add_odd(static_cast<double>(x[0].at[i]) * static_cast<double>(x[1].at[i]),
-                                 static_cast<double>(x[2].at[i])));
-      else
-        y.at[i] = add_odd(x[0].at[i] * x[1].at[i], x[2].at[i]);
+    const float* a = x[0].at;
+    const float* b = x[1].at;
+    const float* c = x[2].at;
+    if constexpr (bf16) {
+      alignas(32) double sum[kLanes];
+      for (int i = 0; i < kLanes; ++i)
+        sum[i] = add_odd(static_cast<double>(a[i]) * static_cast<double>(b[i]),
+                         static_cast<double>(c[i]));
+      to_floats_odd(y, sum);
+    } else {
+      float* to = y.at;
+#pragma GCC ivdep
+      for (int i = 0; i < kLanes; ++i) to[i] = add_odd(a[i] * b[i], c[i]);
     }
   });
 }
@@ -100,31 +106,30 @@ void half_special(Warp& warp, const Op& op, uint32_t mask) {
 // ----------------------------------------------------------
 constexpr uint64_t kNan = 16, kXorSign = 32;
 
-template <bool bf16, bool maximum>
-[[gnu::always_inline]] inline uint32_t extremum_half(uint32_t a, uint32_t b, uint64_t imm) {
-  constexpr uint32_t kInfinity = bf16 ? 0x7f80u : 0x7c00u, kMinNormal = bf16 ? 0x80u : 0x400u;
-  if (imm & kFtz) {
-    a = (a & 0x7fffu) < kMinNormal ? a & 0x8000u : a;
-    b = (b & 0x7fffu) < kMinNormal ? b & 0x8000u : b;
-  }
-  const uint32_t sign = imm & kXorSign ? (a ^ b) & 0x8000u : 0u;
-  if (imm & kXorSign) {
-    a &= 0x7fffu;
-    b &= 0x7fffu;
-  }
-  const bool a_nan = (a & 0x7fffu) > kInfinity, b_nan = (b & 0x7fffu) > kInfinity;
-  const auto key = [](uint32_t h) {  // orders as the values do, -0 below +0
+// What one loop needs to know, without 64-bit values and short-circuits that GCC cannot vectorise.
+struct Extremum {
+  uint32_t infinity, flush_below;  // flush_below 0: nothing is flushed
+  uint32_t keep, relu;             // .xorsign.abs drops the sign; relu: all ones
+  int32_t nan_key;                 // where NaN stands in the order: loses, or wins with .NaN
+};
+template <bool maximum>
+[[gnu::always_inline]] inline uint32_t extremum_half(uint32_t a, uint32_t b, const Extremum& e) {
+  a = (a & 0x7fffu) < e.flush_below ? a & 0x8000u : a;
+  b = (b & 0x7fffu) < e.flush_below ? b & 0x8000u : b;
+  const uint32_t sign = (a ^ b) & ~e.keep & 0x8000u;
+  a &= e.keep;
+  b &= e.keep;
+  const auto key = [&](uint32_t h) {  // orders as the values do, -0 below +0
     const auto magnitude = static_cast<int32_t>(h & 0x7fffu);
-    return h & 0x8000u ? ~magnitude : magnitude;
+    const int32_t ordered = h & 0x8000u ? ~magnitude : magnitude;
+    return (h & 0x7fffu) > e.infinity ? e.nan_key : ordered;
   };
   const bool first = maximum ? key(a) > key(b) : key(a) < key(b);
-  uint32_t r = first ? a : b;
-  r = a_nan ? b : r;
-  r = b_nan && !a_nan ? a : r;
-  const bool nan = imm & kNan ? a_nan || b_nan : a_nan && b_nan;
-  r = nan ? kHalfNan : r ^ sign;
-  if (imm & kRelu) r = (r & 0x8000u) ? 0u : r;
-  return r;
+  const uint32_t r = first ? a : b;
+  const uint32_t signed_r = r ^ sign;
+  const uint32_t negative = 0u - (signed_r >> 15);  // all ones
+  const uint32_t clamped = signed_r & ~(negative & e.relu);
+  return (r & 0x7fffu) > e.infinity ? kHalfNan : clamped;
 }
 // Two or three sources; each half alone.
 template <bool bf16, bool maximum, bool three>
@@ -132,20 +137,27 @@ void half_extremum(Warp& warp, const Op& op, uint32_t mask) {
   const uint32_t* a = warp.reg<uint32_t>(op.a);
   const uint32_t* b = warp.reg<uint32_t>(op.b);
   const uint32_t* c = warp.reg<uint32_t>(op.c);
-  const uint64_t imm = op.imm, inner = imm & ~kRelu;
-  const bool packed = imm & kPacked;
+  Extremum e;
+  e.infinity = bf16 ? 0x7f80u : 0x7c00u;
+  e.flush_below = op.imm & kFtz ? (bf16 ? 0x80u : 0x400u) : 0u;
+  e.keep = op.imm & kXorSign ? 0x7fffu : 0xffffu;
+  e.nan_key = ((op.imm & kNan) != 0) == maximum ? INT32_MAX : INT32_MIN;
+  e.relu = op.imm & kRelu ? ~0u : 0u;
+  Extremum inner = e;
+  inner.relu = 0;
+  const uint32_t upper = op.imm & kPacked ? ~0u : 0u;
   for_lanes<uint32_t, false>(warp, op.dst, mask, [=](int i) {
-    uint32_t low, high;
+    uint32_t low = a[i] & 0xffffu, high = a[i] >> 16;
     if constexpr (three) {
-      low = extremum_half<bf16, maximum>(
-          extremum_half<bf16, maximum>(a[i] & 0xffffu, b[i] & 0xffffu, inner), c[i] & 0xffffu, imm);
-      high = extremum_half<bf16, maximum>(
-          extremum_half<bf16, maximum>(a[i] >> 16, b[i] >> 16, inner), c[i] >> 16, imm);
+      low = extremum_half<maximum>(low, b[i] & 0xffffu, inner);
+      high = extremum_half<maximum>(high, b[i] >> 16, inner);
+      low = extremum_half<maximum>(low, c[i] & 0xffffu, e);
+      high = extremum_half<maximum>(high, c[i] >> 16, e);
     } else {
-      low = extremum_half<bf16, maximum>(a[i] & 0xffffu, b[i] & 0xffffu, imm);
-      high = extremum_half<bf16, maximum>(a[i] >> 16, b[i] >> 16, imm);
+      low = extremum_half<maximum>(low, b[i] & 0xffffu, e);
+      high = extremum_half<maximum>(high, b[i] >> 16, e);
     }
-    return packed ? low | high << 16 : low;
+    return low | (high << 16 & upper);
   });
 }
 

@@ -40,10 +40,15 @@ template <typename T>
     return static_cast<Slot<T>>(static_cast<std::make_unsigned_t<T>>(value));
 }
 
+/// Everything above is in memory: GCC 12 otherwise takes arrays that one loop wrote and intrinsics
+/// read to pieces, 8 bytes at a time.
+[[gnu::always_inline]] inline void settle() { asm volatile("" ::: "memory"); }
+
 /// memcpy of a register. GCC makes `rep movs` of 128 bytes and more, which takes 20 ns to start.
 template <size_t bytes>
 [[gnu::always_inline]] inline void copy_bytes(void* to, const void* from) {
   static_assert(bytes % 32 == 0);
+  settle();
   for (size_t at = 0; at < bytes; at += 32)
     _mm256_storeu_si256(
         reinterpret_cast<__m256i*>(static_cast<char*>(to) + at),
@@ -146,6 +151,7 @@ void quaternary(Warp& warp, const Op& op, uint32_t mask) {
 
 /// Bit i = sign bit of lane i.
 [[gnu::always_inline]] inline uint32_t sign_mask(const uint32_t* lanes) {
+  settle();
   uint32_t mask = 0;
   for (int v = 0; v < 4; ++v) {
     const __m256i x = _mm256_load_si256(reinterpret_cast<const __m256i*>(lanes + 8 * v));
@@ -154,6 +160,7 @@ void quaternary(Warp& warp, const Op& op, uint32_t mask) {
   return mask;
 }
 [[gnu::always_inline]] inline uint32_t sign_mask(const uint64_t* lanes) {
+  settle();
   uint32_t mask = 0;
   for (int v = 0; v < 8; ++v) {
     const __m256i x = _mm256_load_si256(reinterpret_cast<const __m256i*>(lanes + 4 * v));

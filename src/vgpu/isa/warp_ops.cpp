@@ -78,6 +78,7 @@ template <ShuffleMode mode>
 // d[i] = a[lane[i]], 32 lanes: four in-register permutes a result vector.
 [[gnu::always_inline]] inline void permute(uint32_t* to, const uint32_t* a, const uint32_t* lane) {
   __m256i source[4];
+  settle();
   for (int v = 0; v < 4; ++v)
     source[v] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a + 8 * v));
   for (int v = 0; v < 4; ++v) {
@@ -90,6 +91,7 @@ template <ShuffleMode mode>
     }
     _mm256_store_si256(reinterpret_cast<__m256i*>(to + 8 * v), r);
   }
+  settle();
 }
 
 // Lanes whose source is not executing, or is not in their own member mask.

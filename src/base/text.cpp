@@ -1,9 +1,13 @@
 #include "base/text.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -107,6 +111,14 @@ std::string printable(std::string_view text, size_t max_bytes) {
   }
   if (i < text.size()) out += "… (" + std::to_string(text.size() - i) + " bytes more)";
   return out;
+}
+
+std::string demangled(const std::string& name) {
+  if (name.size() > 1000 || !name.starts_with("_Z")) return name;
+  int status = 0;
+  std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 && text ? std::string(text.get()) : name;
 }
 
 std::string format_double(double v) {

@@ -21,6 +21,9 @@ std::string format_count(uint64_t n);
 /// Control characters and invalid UTF-8 made visible, cut to max_bytes with "… (N bytes more)":
 /// what a candidate printed may be shown, but must not drive the terminal.
 std::string printable(std::string_view text, size_t max_bytes);
+/// "softmax(float const*, float*, int)" for _Z7softmaxPKfPfi; names that are not mangled, or longer
+/// than 1,000 bytes, stay as they are.
+std::string demangled(const std::string& name);
 /// Shortest decimal text that reads back as the same double.
 std::string format_double(double v);
 

@@ -151,7 +151,7 @@ Status ask_ptxas(const Job& job, const fs::path& folder, const CompileOptions& o
   auto q =
       sandboxed(job, folder,
                 {(job.cuda.nvcc.parent_path() / "ptxas").string(), "-v", "-arch=sm_" + options.arch,
-                 (folder / "kernel.ptx").string(), "-o", "/tmp/unused.cubin"});
+                 "kernel.ptx", "-o", "/tmp/unused.cubin"});
   FIEL_TRY(ToolRun run, run_tool(q, options));
   return write_file_atomic(folder / "ptxas.txt", run.output);
 }

@@ -15,6 +15,7 @@
 #include "kernel/kernel.h"
 #include "report/profile.h"
 #include "task/task.h"
+#include "vgpu/occupancy.h"
 #include "worker/bare_session.h"
 
 namespace fiel::cli {
@@ -26,17 +27,36 @@ worker::BareSessionOptions session_options() {
   return o;
 }
 
+/// What bounds the blocks on one multiprocessor, now that ptxas has said how many registers.
+report::Occupancy occupancy_of(const worker::LaunchRecord& launch,
+                               const build::KernelResources& r) {
+  const auto threads = static_cast<uint32_t>(launch.block.count());
+  const uint32_t shared = r.shared_bytes + launch.dynamic_shared_bytes;
+  report::Occupancy o;
+  o.blocks = vgpu::blocks_per_multiprocessor(threads, shared, r.registers);
+  o.warps = o.blocks * ((threads + 31) / 32);
+  if (vgpu::blocks_per_multiprocessor(threads, shared, 0) > o.blocks)
+    o.limited_by = "registers";
+  else if (vgpu::blocks_per_multiprocessor(threads, 0, r.registers) > o.blocks)
+    o.limited_by = "shared memory";
+  else
+    o.limited_by = o.blocks == vgpu::kMaxBlocksPerMultiprocessor ? "blocks" : "threads";
+  return o;
+}
+
 report::ProfiledLaunch profiled(const worker::LaunchRecord& launch,
                                 const std::vector<build::KernelResources>& resources) {
   report::ProfiledLaunch p;
-  p.kernel = launch.kernel;
+  p.kernel = demangled(launch.kernel);
   p.grid = launch.grid;
   p.block = launch.block;
   p.dynamic_shared_bytes = launch.dynamic_shared_bytes;
   p.metrics = launch.report.metrics;
   for (const build::KernelResources& r : resources)
-    if (r.kernel == launch.kernel)
+    if (r.kernel == launch.kernel) {
       p.resources = report::CompiledResources{r.registers, r.spill_stores, r.spill_loads};
+      p.occupancy = occupancy_of(launch, r);
+    }
   return p;
 }
 
@@ -49,21 +69,25 @@ Result<worker::CallOutcome> run_once(worker::BareSession& session, const task::I
   request.timeout_ms = timeout_ms;
   for (size_t i = 0; i < at.inputs.size(); ++i) {
     const auto bytes = (*inputs)[i].bytes();
-    FIEL_TRY(const uint64_t address, session.allocate(std::max<uint64_t>(bytes.size(), 1), at.input_specs[i].name));
+    FIEL_TRY(const uint64_t address,
+             session.allocate(std::max<uint64_t>(bytes.size(), 1), at.input_specs[i].name));
     FIEL_TRY_STATUS(session.write(address, bytes));
-    request.inputs.push_back({address, at.inputs[i].dtype, at.inputs[i].shape,
-                              contiguous_strides(at.inputs[i].shape)});
+    request.inputs.push_back(
+        {address, at.inputs[i].dtype, at.inputs[i].shape, contiguous_strides(at.inputs[i].shape)});
   }
   for (size_t i = 0; i < at.outputs.size(); ++i) {
-    const auto bytes = static_cast<uint64_t>(numel(at.outputs[i].shape) * size_of(at.outputs[i].dtype));
-    FIEL_TRY(const uint64_t address, session.allocate(std::max<uint64_t>(bytes, 1), at.graph.outputs[i].name));
+    const auto bytes =
+        static_cast<uint64_t>(numel(at.outputs[i].shape) * size_of(at.outputs[i].dtype));
+    FIEL_TRY(const uint64_t address,
+             session.allocate(std::max<uint64_t>(bytes, 1), at.graph.outputs[i].name));
     request.outputs.push_back({address, at.outputs[i].dtype, at.outputs[i].shape,
                                contiguous_strides(at.outputs[i].shape)});
   }
   return session.call(request);
 }
 
-Result<std::vector<task::ShapeSet>> choose_shapes(const task::Task& task, const Arguments& arguments) {
+Result<std::vector<task::ShapeSet>> choose_shapes(const task::Task& task,
+                                                  const Arguments& arguments) {
   judge::JudgeOptions options;
   if (const auto shapes = arguments.value("--shapes"))
     for (std::string_view name : split(*shapes, ','))
@@ -90,7 +114,8 @@ Result<int> run(const Arguments& arguments, const Context& context) {
   FIEL_TRY(const kernel::Kernel kernel, kernel::load_kernel(files.paths[0]));
   FIEL_TRY(const build::CompileOutcome built, kernel::compile(kernel, compile));
   if (built.status != build::CompileStatus::compiled) {
-    context.story(fmt::format("fiel: {}\n{}\n", printable(built.message, 600), printable(built.log, 32u << 10)));
+    context.story(fmt::format("fiel: {}\n{}\n", printable(built.message, 600),
+                              printable(built.log, 32u << 10)));
     return built.status == build::CompileStatus::unsupported ? 3 : 1;
   }
   Json document = Json::object({{"schema_version", Json(1)}, {"profiles", Json::array()}});
@@ -104,7 +129,8 @@ Result<int> run(const Arguments& arguments, const Context& context) {
              run_once(*session, at, seed, static_cast<int64_t>(seconds) * 1000));
     line.clear();
     if (outcome.status != worker::CallStatus::returned || outcome.return_code != 0) {
-      context.story(fmt::format("fiel: at {} the call did not succeed: {}\n", set.name, printable(outcome.message, 400)));
+      context.story(fmt::format("fiel: at {} the call did not succeed: {}\n", set.name,
+                                printable(outcome.message, 400)));
       return 1;
     }
     report::Profile profile;
@@ -134,7 +160,8 @@ Command profile_command() {
             {"--seed", "N", "of the inputs (1)"},
             {"--timeout", "SECONDS", "wall-clock limit of one call (120)"},
             kJsonFlag},
-           "Counted at PTX level on the virtual GPU: addresses carry over to a GPU, instruction counts\n"
+           "Counted at PTX level on the virtual GPU: addresses carry over to a GPU, instruction "
+           "counts\n"
            "do not, and there is no time in it."},
           run};
 }

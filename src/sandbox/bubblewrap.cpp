@@ -135,12 +135,13 @@ std::vector<std::string> bubblewrap_arguments(const BubblewrapForm& form,
   add({"--size", std::to_string(tmp_bytes), "--tmpfs", "/dev/shm"});
   if (form.own_proc) add({"--proc", "/proc"});
   for (const fs::path& p : read_only) add({"--ro-bind", p.string(), p.string()});
-  if (!writable.empty()) add({"--bind", writable.string(), writable.string()});
+  // Always at one place: what a compiler writes down of its folder is then the same in every run.
+  if (!writable.empty()) add({"--bind", writable.string(), kWritableInside});
   for (const auto& [fd, path] : data)
     add({"--perms", "0555", "--ro-bind-data", std::to_string(fd), path});
   add({"--remount-ro", "/"});
   if (seccomp_fd >= 0) add({"--seccomp", std::to_string(seccomp_fd)});
-  add({"--chdir", writable.empty() ? "/tmp" : writable.string(), "--"});
+  add({"--chdir", writable.empty() ? "/tmp" : kWritableInside, "--"});
   return a;
 }
 

@@ -24,6 +24,8 @@
 
 namespace fiel::sandbox {
 
+inline constexpr const char* kWritableInside = "/kernel";
+
 struct SpawnRequest {
   std::vector<std::string> arguments;  ///< [0] is an absolute path as seen inside
   std::vector<std::pair<std::string, std::string>> environment;  ///< all that there is
@@ -33,7 +35,8 @@ struct SpawnRequest {
   std::vector<std::pair<std::filesystem::path, std::string>> files;
   /// Read-only folders beside the system's /usr, bound at their own place.
   std::vector<std::filesystem::path> read_only;
-  /// One writable folder (a compiler's output), bound at its own place; also the working directory.
+  /// One writable folder (a compiler's output), seen as kWritableInside where there are namespaces;
+  /// also the working directory, so name files in it relatively.
   std::filesystem::path writable;
   /// Give up root first when we are root. Not for programs that must read root's files (nvcc from
   /// a root-owned cache).

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
 #include "vgpu/lower.h"
 
 namespace fiel::vgpu {
@@ -45,6 +46,18 @@ void add(LineMetrics& line, const ptx::Instruction& instruction, const BlockCoun
     line.barriers += count.runs;
 }
 
+/// The path as its author knows it: without the folder that it was compiled in, and toolkit headers
+/// from their include folder on.
+std::string shown_path(const std::string& path) {
+  if (path.starts_with("/kernel/")) return path.substr(8);
+  if (const size_t at = path.rfind("/include/"); at != std::string::npos)
+    return path.substr(at + 9);
+  const size_t temporary = path.find("/tmp."), source = path.find("/source/");
+  if (temporary != std::string::npos && source != std::string::npos && temporary < source)
+    return path.substr(source + 8);
+  return path;
+}
+
 }  // namespace
 
 std::vector<SourceFrame> source_frames(const ptx::Module& module, int32_t source) {
@@ -54,19 +67,22 @@ std::vector<SourceFrame> source_frames(const ptx::Module& module, int32_t source
     if (static_cast<size_t>(source) >= module.source_lines.size()) break;
     const ptx::SourceLine& line = module.source_lines[static_cast<size_t>(source)];
     SourceFrame frame;
-    if (line.file < module.files.size()) frame.file = module.files[line.file];
-    frame.function = line.function;
+    if (line.file < module.files.size()) frame.file = shown_path(module.files[line.file]);
+    frame.function = demangled(line.function);
     frame.line = line.line;
     frame.column = line.column;
-    frames.push_back(std::move(frame));
+    // Line 0 is "no line": the place that it was inlined at says more.
+    if (line.line != 0 || line.inlined_at < 0) frames.push_back(std::move(frame));
     source = line.inlined_at;
   }
   return frames;
 }
 
-uint64_t line_key(const ptx::Module& module, int32_t source) {
+uint64_t line_key(const ptx::Module& module, int32_t source, int depth) {
   if (source < 0 || static_cast<size_t>(source) >= module.source_lines.size()) return 0;
   const ptx::SourceLine& line = module.source_lines[static_cast<size_t>(source)];
+  if (line.line == 0 && line.inlined_at >= 0 && line.inlined_at != source && depth > 0)
+    return line_key(module, line.inlined_at, depth - 1);
   return uint64_t{line.file} << 32 | line.line;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/text.h"
 #include "vgpu/counters.h"
 #include "vgpu/device_impl.h"
 #include "vgpu/isa/observe.h"
@@ -167,7 +168,7 @@ Finding VirtualDevice::finding_of(const LaunchState& launch, const Occurrence& o
   finding.kind = occurrence.kind;
   finding.grade = occurrence.grade;
   finding.count = occurrence.count;
-  finding.kernel = launch.request->kernel;
+  finding.kernel = demangled(launch.request->kernel);
   if (const ptx::Instruction* instruction = instruction_of(occurrence.op)) {
     finding.instruction = instruction->text;
     finding.ptx_line = instruction->ptx_line;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "vgpu/executor.h"
 #include "vgpu/isa/transactions.h"
@@ -243,7 +244,26 @@ void Observer::check_races(Warp& warp, uint32_t op, const Access& access) {
                     sink);
 }
 
-void Observer::report(Warp& warp, uint32_t op, const Access& access, const RaceHit& hit) {
+/// A write that leaves memory as another write left it: whichever comes last, the bytes are the
+/// same.
+bool leaves_memory_as_it_is(const Warp& warp, const Access& access, const RaceHit& hit) {
+  if (!hit.other_wrote || access.kind != AccessKind::store || access.values == nullptr)
+    return false;
+  uint64_t storage[kLanes];
+  const uint64_t address = spread(access, storage)[hit.lane];
+  const uint8_t* memory = access.space == ptx::Space::shared
+                              ? warp.cta->shared + address
+                              : reinterpret_cast<const uint8_t*>(address);
+  return std::memcmp(memory, access.values + size_t{hit.lane} * access.value_stride,
+                     access.bytes) == 0;
+}
+
+void Observer::report(Warp& warp, uint32_t op, const Access& access, const RaceHit& found) {
+  RaceHit hit = found;
+  if (hit.grade != Grade::info && leaves_memory_as_it_is(warp, access, hit)) {
+    hit.kind = FindingKind::same_value_race;
+    hit.grade = Grade::info;
+  }
   CtaFindings& findings = warp.cta->findings;
   if (findings.known(hit.kind, op, hit.other_op, 1)) return;
   Occurrence o;
@@ -264,7 +284,7 @@ void Observer::report(Warp& warp, uint32_t op, const Access& access, const RaceH
              (hit.kind == FindingKind::warp_synchronous
                   ? ": lanes of one warp with no __syncwarp() between them"
               : hit.kind == FindingKind::same_value_race
-                  ? ": lanes of one store write the same value to one address"
+                  ? ": both write the same value"
                   : ", not ordered by a barrier or an atomic with a fence");
   findings.add(std::move(o));
 }

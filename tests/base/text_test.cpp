@@ -33,6 +33,14 @@ TEST(Printable, KeepsTextAndDisarmsTheRest) {
   EXPECT_EQ(printable(std::string_view("\0", 1), 10), "\\x00");
 }
 
+TEST(Demangled, ShowsNamesAsTheirAuthorWroteThem) {
+  EXPECT_EQ(demangled("_Z7softmaxPKfPfi"), "softmax(float const*, float*, int)");
+  EXPECT_EQ(demangled("softmax"), "softmax");
+  EXPECT_EQ(demangled("_Z"), "_Z");
+  EXPECT_EQ(demangled("_ZZZZ1"), "_ZZZZ1");
+  EXPECT_EQ(demangled("_Z" + std::string(5000, 'N')).size(), 5002u);
+}
+
 TEST(Split, KeepsEmptyPieces) {
   EXPECT_EQ(split("a,,b", ',').size(), 3u);
   EXPECT_EQ(split("", ',').size(), 1u);

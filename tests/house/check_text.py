@@ -9,7 +9,7 @@ import sys
 
 FORBIDDEN = [
     (re.compile(r"\b(TODO|FIXME|XXX)\b"), "unfinished work"),
-    (re.compile(r"/work/|/root/"), "a path of one machine"),
+    (re.compile(r"/work/|/root/\.|/root/[a-z]*/"), "a path of one machine"),
     (re.compile(r"\b(as an AI|language model wrote)\b", re.I), "talk about the author"),
 ]
 TEXT = {".h", ".cpp", ".c", ".cu", ".cuh", ".py", ".sh", ".md", ".toml", ".txt", ".cmake", ".json", ".ptx", ""}

@@ -134,6 +134,18 @@ FIEL_INLINE void values_of(Warp& warp, const Op& op, uint8_t* to) {
   }
 }
 
+/// A store, with its values where races are watched: equal values make a race harmless.
+template <typename M, typename R, int V>
+FIEL_INLINE void tell_store(Warp& warp, const Op& op, ptx::Space space, AccessShape shape,
+                            uint32_t mask, uint64_t base, const uint64_t* addresses) {
+  constexpr uint32_t kSize = sizeof(M) * V;
+  uint8_t values[kLanes * kSize];
+  const bool compare = (warp.executor->watch & (kWatchSharedRaces | kWatchGlobalRaces)) != 0;
+  if (compare) values_of<M, R, V>(warp, op, values);
+  tell(warp, op, space, AccessKind::store, shape, kSize, mask, base, addresses,
+       compare ? values : nullptr, kSize);
+}
+
 FIEL_INLINE bool mask_has_no_hole(uint32_t mask) {
   const uint32_t low = mask >> __builtin_ctz(mask);
   return (low & (low + 1)) == 0;
@@ -243,7 +255,7 @@ void store_global(Warp& warp, const Op& op, uint32_t mask) {
   else if ((hint.flags & kRangeFilled) == 0)
     mark_initialized(executor.arena_shadow, p.lo - executor.arena_base, p.hi - p.lo);
   if (executor.watch != 0)
-    tell(warp, op, ptx::Space::global, AccessKind::store, p.shape, kSize, mask, p.base, nullptr);
+    tell_store<M, R, V>(warp, op, ptx::Space::global, p.shape, mask, p.base, nullptr);
   contiguous_from_registers<M, R, V>(warp, op, mask, host(p.base));
 }
 
@@ -278,11 +290,10 @@ FIEL_INLINE bool shared_lanes_settled(const uint8_t* plane, const uint32_t* at, 
 }
 
 FIEL_INLINE void tell_shared(Warp& warp, const Op& op, AccessKind kind, uint32_t bytes,
-                             uint32_t mask, const uint32_t* at, const uint8_t* values = nullptr) {
+                             uint32_t mask, const uint32_t* at) {
   alignas(64) uint64_t addresses[kLanes];
   for (int i = 0; i < kLanes; ++i) addresses[i] = at[i];
-  tell(warp, op, ptx::Space::shared, kind, AccessShape::scattered, bytes, mask, 0, addresses,
-       values, bytes);
+  tell(warp, op, ptx::Space::shared, kind, AccessShape::scattered, bytes, mask, 0, addresses);
 }
 
 template <typename M, typename R, int V>
@@ -336,7 +347,7 @@ void store_shared(Warp& warp, const Op& op, uint32_t mask) {
       return store_lanes<M, R, V>(warp, op, mask, ptx::Space::shared);
     set_settled(cta.shared_shadow, p.lo, p.hi - p.lo);
     if (warp.executor->watch != 0)
-      tell(warp, op, ptx::Space::shared, AccessKind::store, p.shape, kSize, mask, p.base, nullptr);
+      tell_store<M, R, V>(warp, op, ptx::Space::shared, p.shape, mask, p.base, nullptr);
     contiguous_from_registers<M, R, V>(warp, op, mask, cta.shared + static_cast<int64_t>(p.base));
     return;
   }
@@ -346,10 +357,9 @@ void store_shared(Warp& warp, const Op& op, uint32_t mask) {
   for_lanes(mask, [&](int i) { flying |= in_flight(cta.shared_shadow, at[i], kSize); });
   if (flying) return store_lanes<M, R, V>(warp, op, mask, ptx::Space::shared);
   if (warp.executor->watch != 0) {
-    uint8_t values[kLanes * kSize];
-    const bool compare = (warp.executor->watch & kWatchSharedRaces) != 0;
-    if (compare) values_of<M, R, V>(warp, op, values);
-    tell_shared(warp, op, AccessKind::store, kSize, mask, at, compare ? values : nullptr);
+    alignas(64) uint64_t addresses[kLanes];
+    for (int i = 0; i < kLanes; ++i) addresses[i] = at[i];
+    tell_store<M, R, V>(warp, op, ptx::Space::shared, AccessShape::scattered, mask, 0, addresses);
   }
   for_lanes(mask, [&](int i) { set_settled(cta.shared_shadow, at[i], kSize); });
   for (int v = 0; v < V; ++v) {

@@ -116,24 +116,63 @@ void check_local(Warp& warp, const AccessSpec& spec, const uint64_t* addresses, 
   });
 }
 
+/// The rows of ldmatrix and the 16-byte copies of cp.async, when nothing is wrong with them: the
+/// same checks in short loops. False: nothing has happened, the general path must look.
+bool quick_shared(Warp& warp, const AccessSpec& spec, const uint64_t* addresses, uint32_t mask,
+                  LanePointers& to) {
+  const bool load = spec.kind == AccessKind::load;
+  if (!load && spec.kind != AccessKind::async_store) return false;
+  Cta& cta = *warp.cta;
+  uint64_t all = 0, highest = 0;
+  for_lanes(mask, [&](int lane) {
+    all |= addresses[lane];
+    highest = addresses[lane] > highest ? addresses[lane] : highest;
+  });
+  if ((all & 15) != 0 || cta.shared_bytes < 16 || highest > cta.shared_bytes - 16u) return false;
+  constexpr uint32_t kSettled = 0x55555555u, kFlying = 0xAAAAAAAAu;
+  uint32_t wrong = 0;
+  for_lanes(mask, [&](int lane) {
+    uint32_t state;
+    memcpy(&state, cta.shared_shadow + (addresses[lane] >> 2), 4);
+    wrong |= load ? state ^ kSettled : state & kFlying;
+    to.at[lane] = cta.shared + addresses[lane];
+  });
+  if (wrong != 0) return false;
+  if (load) return true;
+  for_lanes(mask, [&](int lane) {
+    uint8_t* at = cta.shared_shadow + (addresses[lane] >> 2);
+    uint32_t state;
+    memcpy(&state, at, 4);
+    wrong |= state & kFlying;  // another lane of this copy has the same destination
+    memcpy(at, &kFlying, 4);
+  });
+  if (wrong == 0) return true;
+  for_lanes(mask, [&](int lane) { memset(cta.shared_shadow + (addresses[lane] >> 2), 0, 4); });
+  return false;
+}
+
 uint32_t access_space(Warp& warp, const Op& op, const AccessSpec& spec, ptx::Space space,
                       const uint64_t* addresses, uint32_t mask, LanePointers& to) {
   Faults faults;
-  const uint32_t alignment = spec.alignment != 0 ? spec.alignment : spec.bytes;
-  for_lanes(mask, [&](int lane) {
-    if ((addresses[lane] & (alignment - 1)) != 0) faults.misaligned |= 1u << lane;
-  });
-  const uint32_t aligned = mask & ~faults.misaligned;
-  switch (space) {
-    case ptx::Space::shared:
-      check_shared(warp, spec, addresses, aligned, to, faults);
-      break;
-    case ptx::Space::local:
-      check_local(warp, spec, addresses, aligned, to, faults);
-      break;
-    default:
-      check_global(warp, op, spec, addresses, aligned, to, faults);
-      break;
+  const bool quick = space == ptx::Space::shared && spec.bytes == 16 &&
+                     quick_shared(warp, spec, addresses, mask, to);
+  if (!quick) {
+    const uint32_t alignment = spec.alignment != 0 ? spec.alignment : spec.bytes;
+    for_lanes(mask, [&](int lane) {
+      if ((addresses[lane] & (alignment - 1)) != 0) faults.misaligned |= 1u << lane;
+    });
+    const uint32_t aligned = mask & ~faults.misaligned;
+    switch (space) {
+      case ptx::Space::shared:
+        check_shared(warp, spec, addresses, aligned, to, faults);
+        break;
+      case ptx::Space::local:
+        check_local(warp, spec, addresses, aligned, to, faults);
+        break;
+      default:
+        check_global(warp, op, spec, addresses, aligned, to, faults);
+        break;
+    }
   }
   if (faults.any() != 0) [[unlikely]]
     report_faults(warp, op, faults, addresses, spec.bytes, space);

@@ -173,7 +173,11 @@ void run_copy(Warp& warp, const Op& op, uint32_t mask) {
   alignas(64) uint8_t data[kLanes][16];
   if (!read_sources(warp, op, f, from, mask, sizes, data)) return;
   LanePointers at;
-  const AccessSpec spec{.space = f.to, .kind = AccessKind::async_store, .bytes = f.bytes};
+  const AccessSpec spec{.space = f.to,
+                        .kind = AccessKind::async_store,
+                        .bytes = f.bytes,
+                        .values = data[0],
+                        .value_stride = 16};
   if (access(warp, op, spec, to, mask, at) != mask) return;
   uint32_t offsets[kLanes] = {};
   for (uint32_t r = mask; r != 0; r &= r - 1) {

@@ -1,5 +1,7 @@
 // ld and st. A warp's access that is contiguous (lane i at base + i * size) or uniform costs one
 // range check and vector copies; everything else goes lane by lane.
+#include <type_traits>
+
 #include "vgpu/isa/memory_inline.h"
 
 namespace fiel::vgpu::FIEL_ISA {
@@ -218,6 +220,91 @@ template <typename M, typename R, int V>
   lanes_from_registers<M, R, V>(warp, op, mask, to);
 }
 
+/// Addresses of a scattered access, when all active ones lie in one range and are aligned.
+template <uint32_t kSize>
+FIEL_INLINE bool global_lanes_inside(const RangeHint& hint, const uint64_t* address,
+                                     uint64_t offset, uint32_t mask, uint64_t* at) {
+  const uint64_t any = address[first_lane(mask)] + offset;
+  auto lo = static_cast<int64_t>(any), hi = lo;
+  uint64_t low_bits = 0;
+  for (int i = 0; i < kLanes; ++i) {
+    const uint64_t here = (mask >> i & 1u) != 0 ? address[i] + offset : any;
+    at[i] = here;
+    lo = static_cast<int64_t>(here) < lo ? static_cast<int64_t>(here) : lo;
+    hi = static_cast<int64_t>(here) > hi ? static_cast<int64_t>(here) : hi;
+    low_bits |= here;
+  }
+  // Heap blocks give no hint that lasts: they, and spans of several ranges, go lane by lane.
+  return (low_bits & (kSize - 1)) == 0 && static_cast<uint64_t>(lo) >= hint.begin &&
+         static_cast<uint64_t>(hi) + kSize <= hint.end && hi >= 0 && lo >= 0;
+}
+
+template <typename M, typename R, int V>
+FIEL_INLINE bool load_global_scattered(Warp& warp, const Op& op, uint32_t mask, uint64_t offset,
+                                       RangeHint& hint) {
+  constexpr uint32_t kSize = sizeof(M) * V;
+  Executor& executor = *warp.executor;
+  alignas(64) uint64_t at[kLanes];
+  if (!global_lanes_inside<kSize>(hint, warp.reg<uint64_t>(op.a), offset, mask, at)) return false;
+  if ((hint.flags & kRangeFilled) == 0 && executor.check_initialized) {
+    bool good = true;
+    for_lanes(mask, [&](int i) {
+      good &= initialized(executor.arena_shadow, at[i] - executor.arena_base, kSize);
+    });
+    if (!good) return false;
+  }
+  if (executor.watch != 0)
+    tell(warp, op, ptx::Space::global, AccessKind::load, AccessShape::scattered, kSize, mask, 0,
+         at);
+  for (int v = 0; v < V; ++v) {
+    R* to = warp.reg<R>(element_slot(op, v));
+    const auto load = [&](int i) {
+      M value;
+      memcpy(&value, host(at[i] + sizeof(M) * static_cast<size_t>(v)), sizeof(M));
+      to[i] = static_cast<R>(value);
+    };
+    if (mask == kFullMask)
+      for (int i = 0; i < kLanes; ++i) load(i);
+    else
+      for_lanes(mask, load);
+  }
+  return true;
+}
+
+template <typename M, typename R, int V>
+FIEL_INLINE bool store_global_scattered(Warp& warp, const Op& op, uint32_t mask, uint64_t offset,
+                                        RangeHint& hint) {
+  constexpr uint32_t kSize = sizeof(M) * V;
+  Executor& executor = *warp.executor;
+  alignas(64) uint64_t at[kLanes];
+  if ((hint.flags & kRangeReadOnly) != 0 ||
+      !global_lanes_inside<kSize>(hint, warp.reg<uint64_t>(op.a), offset, mask, at))
+    return false;
+  if ((hint.flags & kRangeOutput) != 0)
+    for_lanes(mask, [&](int i) {
+      mark_written(executor.arena_shadow, at[i] - executor.arena_base, kSize);
+    });
+  else if ((hint.flags & kRangeFilled) == 0)
+    for_lanes(mask, [&](int i) {
+      mark_initialized(executor.arena_shadow, at[i] - executor.arena_base, kSize);
+    });
+  if (executor.watch != 0) {
+    uint8_t values[kLanes * kSize];
+    const bool compare = (executor.watch & kWatchGlobalRaces) != 0;
+    if (compare) values_of<M, R, V>(warp, op, values);
+    tell(warp, op, ptx::Space::global, AccessKind::store, AccessShape::scattered, kSize, mask, 0,
+         at, compare ? values : nullptr, kSize);
+  }
+  for (int v = 0; v < V; ++v) {
+    const R* from = warp.reg<R>(element_slot(op, v));
+    for_lanes(mask, [&](int i) {
+      const M value = static_cast<M>(from[i]);
+      memcpy(host(at[i] + sizeof(M) * static_cast<size_t>(v)), &value, sizeof(M));
+    });
+  }
+  return true;
+}
+
 template <typename M, typename R, int V>
 void load_global(Warp& warp, const Op& op, uint32_t mask) {
   constexpr uint32_t kSize = sizeof(M) * V;
@@ -226,6 +313,9 @@ void load_global(Warp& warp, const Op& op, uint32_t mask) {
   const auto offset = static_cast<uint64_t>(MemoryShape::offset_of(op.imm));
   const Pattern p = pattern_of(warp.reg<uint64_t>(op.a), offset, mask, kSize);
   RangeHint& hint = hint_of(executor, op);
+  if (p.shape == AccessShape::scattered &&
+      load_global_scattered<M, R, V>(warp, op, mask, offset, hint))
+    return;
   if (p.shape == AccessShape::scattered || (p.lo & (kSize - 1)) != 0 ||
       !in_range(warp, hint, p.lo, p.hi) ||
       ((hint.flags & kRangeFilled) == 0 && executor.check_initialized &&
@@ -247,6 +337,9 @@ void store_global(Warp& warp, const Op& op, uint32_t mask) {
   const auto offset = static_cast<uint64_t>(MemoryShape::offset_of(op.imm));
   const Pattern p = pattern_of(warp.reg<uint64_t>(op.a), offset, mask, kSize);
   RangeHint& hint = hint_of(executor, op);
+  if (p.shape != AccessShape::contiguous &&
+      store_global_scattered<M, R, V>(warp, op, mask, offset, hint))
+    return;
   if (p.shape != AccessShape::contiguous || (p.lo & (kSize - 1)) != 0 ||
       !in_range(warp, hint, p.lo, p.hi) || (hint.flags & kRangeReadOnly) != 0)
     return store_lanes<M, R, V>(warp, op, mask, ptx::Space::global);
@@ -274,19 +367,48 @@ FIEL_INLINE bool shared_lanes_inside(const uint32_t* address, uint32_t offset, u
   return worst + uint64_t{kSize} <= shared_bytes && (low_bits & (kSize - 1)) == 0;
 }
 
+/// The shadow of one element as a number: one compare a lane.
+template <uint32_t kSize>
+using ShadowWord =
+    std::conditional_t<kSize >= 16, uint32_t, std::conditional_t<kSize >= 8, uint16_t, uint8_t>>;
+
 template <uint32_t kSize>
 FIEL_INLINE bool shared_lanes_settled(const uint8_t* plane, const uint32_t* at, uint32_t mask) {
   uint32_t differs = 0;
-  for_lanes(mask, [&](int i) {
+  const auto look = [&](int i) {
     if constexpr (kSize >= 4) {
-      for (uint32_t k = 0; k < kSize / 4; ++k)
-        differs |= static_cast<uint32_t>(plane[(at[i] >> 2) + k] ^ 0x55);
+      static_assert(kSize <= 32);
+      for (uint32_t k = 0; k < (kSize + 15) / 16; ++k) {
+        ShadowWord<kSize> word;
+        memcpy(&word, plane + (at[i] >> 2) + 4 * k, sizeof word);
+        differs |= static_cast<uint32_t>(word ^ static_cast<ShadowWord<kSize>>(0x55555555u));
+      }
     } else {
       const uint8_t bits = state_bits(at[i] & 3, kSize);
       differs |= static_cast<uint32_t>((plane[at[i] >> 2] ^ 0x55) & bits);
     }
-  });
+  };
+  if (mask == kFullMask)
+    for (int i = 0; i < kLanes; ++i) look(i);
+  else
+    for_lanes(mask, look);
   return differs == 0;
+}
+
+/// Four words of each lane into four registers: 4x4 transposes of 16-byte loads.
+FIEL_INLINE void registers_from_quads(uint32_t* const to[4], const uint8_t* base,
+                                      const uint32_t* at) {
+  for (int i = 0; i < kLanes; i += 4) {
+    __m128i row[4];
+    for (int k = 0; k < 4; ++k)
+      row[k] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(base + at[i + k]));
+    const __m128i a = _mm_unpacklo_epi32(row[0], row[1]), b = _mm_unpacklo_epi32(row[2], row[3]);
+    const __m128i c = _mm_unpackhi_epi32(row[0], row[1]), d = _mm_unpackhi_epi32(row[2], row[3]);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to[0] + i), _mm_unpacklo_epi64(a, b));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to[1] + i), _mm_unpackhi_epi64(a, b));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to[2] + i), _mm_unpacklo_epi64(c, d));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to[3] + i), _mm_unpackhi_epi64(c, d));
+  }
 }
 
 FIEL_INLINE void tell_shared(Warp& warp, const Op& op, AccessKind kind, uint32_t bytes,
@@ -321,14 +443,25 @@ void load_shared(Warp& warp, const Op& op, uint32_t mask) {
       !shared_lanes_settled<kSize>(cta.shared_shadow, at, mask))
     return load_lanes<M, R, V>(warp, op, mask, ptx::Space::shared);
   if (warp.executor->watch != 0) tell_shared(warp, op, AccessKind::load, kSize, mask, at);
+  if constexpr (V == 4 && sizeof(M) == 4 && sizeof(R) == 4) {
+    if (mask == kFullMask) {
+      uint32_t* const to[4] = {warp.reg<uint32_t>(op.dst), warp.reg<uint32_t>(op.dst2),
+                               warp.reg<uint32_t>(op.c), warp.reg<uint32_t>(op.d)};
+      return registers_from_quads(to, cta.shared, at);
+    }
+  }
   for (int v = 0; v < V; ++v) {
     R* to = warp.reg<R>(element_slot(op, v));
     const uint8_t* from = cta.shared + sizeof(M) * static_cast<size_t>(v);
-    for_lanes(mask, [&](int i) {
+    const auto load = [&](int i) {
       M value;
       memcpy(&value, from + at[i], sizeof(M));
       to[i] = static_cast<R>(value);
-    });
+    };
+    if (mask == kFullMask)
+      for (int i = 0; i < kLanes; ++i) load(i);
+    else
+      for_lanes(mask, load);
   }
 }
 

@@ -559,7 +559,17 @@ Status FunctionLowering::run() {
   return finish();
 }
 
-Result<Program> lower(const LowerRequest& request) {
+Result<Program> lower(const LowerRequest& asked) {
+  if (asked.contract == Contract::on) {
+    ptx::Module fused = asked.module;
+    contract(fused);
+    return lower({.module = fused,
+                  .addresses = asked.addresses,
+                  .core = asked.core,
+                  .selectors = asked.selectors,
+                  .contract = Contract::off});
+  }
+  const LowerRequest& request = asked;
   Program program;
   program.functions.resize(request.module.functions.size());
   const auto reachable = reachable_functions(request.module);

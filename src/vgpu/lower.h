@@ -68,6 +68,9 @@ SlotPlan plan_slots(const ptx::Function& function, const Flow& flow, const std::
                     uint32_t first_byte);
 uint32_t slot_bytes_of(ptx::Type type);
 
+/// Fuses unrounded multiplications and additions (contract.cpp).
+void contract(ptx::Module& module);
+
 MixClass mix_of(const ptx::Instruction& instruction);
 uint16_t flops_of(const ptx::Instruction& instruction);
 

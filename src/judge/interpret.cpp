@@ -1,6 +1,9 @@
 #include "judge/interpret.h"
 
+#include <cxxabi.h>
 #include <fmt/core.h>
+
+#include <cstdlib>
 
 #include "base/text.h"
 
@@ -26,8 +29,19 @@ void add(Call& call, const CallOptions& options, JudgeFinding finding, vgpu::Gra
 
 std::string dim(const vgpu::Dim3& d) { return fmt::format("({},{},{})", d.x, d.y, d.z); }
 
+/// "softmax(float const*, float*, int)" for what the compiler calls _Z7softmaxPKfPfi.
+std::string demangled(const std::string& name) {
+  int status = 0;
+  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  std::string result = status == 0 && text != nullptr ? text : name;
+  std::free(text);
+  const size_t arguments = result.find('(');
+  if (arguments != std::string::npos && result.find('<') > arguments) result.resize(arguments);
+  return printable(result, 120);
+}
+
 std::string launch_text(const LaunchRecord& l) {
-  return fmt::format("{}<<<{}, {}, {}>>>", printable(l.kernel, 120), dim(l.grid), dim(l.block),
+  return fmt::format("{}<<<{}, {}, {}>>>", demangled(l.kernel), dim(l.grid), dim(l.block),
                      l.dynamic_shared_bytes);
 }
 
@@ -37,7 +51,7 @@ void interpret_launch(const LaunchRecord& launch, const CallOptions& options, Ca
     FindingRecord r = to_record(finding, options.probe, options.shape_set, call.number);
     if (r.grade == vgpu::Grade::error && !call.breach)
       call.breach = Fault{status_of(finding.kind),
-                          fmt::format("{} in {}", r.code, printable(launch.kernel, 120))};
+                          fmt::format("{} in {}", r.code, demangled(launch.kernel))};
     call.findings.push_back(std::move(r));
   }
   if (call.fault) return;

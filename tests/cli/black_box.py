@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+"""Black-box tests of the fiel binary: what bad input and hostile kernels get.
+
+usage: black_box.py FIEL SOURCE_DIR [TestClass[.test_name]]
+Each kernel is written into a temporary folder, judged, and the exit code, the verdict and the time
+taken are compared with what docs/verdicts.md promises.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+FIEL, SOURCE = sys.argv[1], sys.argv[2]
+
+ADD_TASK = """
+name = "scale"
+description = "twice x"
+expression = "y = 2 * x + 1"
+[inputs]
+x = { dtype = "f32", shape = ["N"] }
+[outputs]
+y = "f32"
+[shapes]
+small = { N = 300 }
+"""
+
+HEAD = "#include <fiel/kernel.h>\n"
+KERNEL = """
+__global__ void scale(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = 2.f * x[i] + 1.f;
+}
+"""
+
+
+def run_body(before="", after=""):
+    return (
+        "FIEL_KERNEL int fiel_run(const fiel_tensor* in, int n_in, fiel_tensor* out, int n_out,"
+        " cudaStream_t stream) {\n  int n = (int)fiel_numel(&in[0]);\n"
+        + before
+        + "  scale<<<(n + 127) / 128, 128, 0, stream>>>(fiel_data(const float, in[0]),"
+        " fiel_data(float, out[0]), n);\n"
+        + after
+        + "  return cudaGetLastError();\n}\n"
+    )
+
+
+HONEST = HEAD + KERNEL + run_body()
+
+
+class Result:
+    def __init__(self, code, out, err, seconds):
+        self.code, self.out, self.err, self.seconds = code, out, err, seconds
+
+    def json(self):
+        return json.loads(self.out)
+
+
+def fiel(*words, cwd=None, timeout=120, env=None):
+    begin = time.monotonic()
+    full = dict(os.environ, NO_COLOR="1", **(env or {}))
+    p = subprocess.run([FIEL, *words], capture_output=True, cwd=cwd, timeout=timeout, env=full,
+                       stdin=subprocess.DEVNULL)
+    return Result(p.returncode, p.stdout.decode("utf-8"), p.stderr.decode("utf-8"),
+                  time.monotonic() - begin)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.task = self.write("scale.toml", ADD_TASK)
+
+    def write(self, name, text):
+        path = os.path.join(self.folder.name, name)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        return path
+
+    def judge(self, source, *flags):
+        kernel = self.write("kernel.cu", source)
+        r = fiel("judge", self.task, kernel, "--json", "--budget", "quick", "--seed", "7", *flags)
+        self.assertTrue(r.out, r.err)
+        return r, r.json()
+
+
+class Words(Case):
+    """The command line: answers without any kernel."""
+
+    def test_help_names_every_verb_and_goes_to_stdout(self):
+        r = fiel("help")
+        self.assertEqual(r.code, 0)
+        for verb in ("judge", "explain", "doctor", "tasks", "cache", "profile", "version"):
+            self.assertIn(verb, r.out)
+            self.assertEqual(fiel("help", verb).code, 0)
+            self.assertEqual(fiel(verb, "--help").code, 0)
+
+    def test_no_words_is_usage_with_help_on_stderr(self):
+        r = fiel()
+        self.assertEqual((r.code, r.out), (2, ""))
+        self.assertIn("usage:", r.err)
+
+    def test_misspelt_verb_flag_and_word_are_answered_with_the_nearest(self):
+        for words, near in ((["judje"], "judge"), (["explain", "incorect"], "incorrect"),
+                            (["judge", self.task, "x.cu", "--sede", "1"], "--seed"),
+                            (["judge", self.task, "x.cu", "--budget", "quik"], "quick"),
+                            (["cache", "stat"], "stats"), (["tasks", "sho"], "show")):
+            r = fiel(*words)
+            self.assertEqual(r.code, 2, words)
+            self.assertIn("did you mean '" + near, r.err)
+            self.assertEqual(r.out, "")
+
+    def test_values_of_flags_are_checked(self):
+        for words in (["--seed", "-3"], ["--seed", "99999999999999999999"], ["--timeout", "soon"],
+                      ["--seed"], ["--json=yes"]):
+            self.assertEqual(fiel("judge", self.task, self.task, *words).code, 2, words)
+
+    def test_explain_knows_statuses_findings_probes_and_codes(self):
+        for word in ("incorrect", "shared-race", "offset-mean", "tf32", "3"):
+            r = fiel("explain", word, "--json")
+            self.assertEqual(r.code, 0, word)
+            self.assertGreater(len(r.json()["explanations"][0]["text"]), 30)
+        self.assertGreater(len(fiel("explain", "--json").json()["explanations"]), 60)
+
+    def test_version_and_cache_answer_in_json(self):
+        self.assertEqual(fiel("version", "--json").json()["schema_version"], 1)
+        env = {"FIEL_CACHE": os.path.join(self.folder.name, "cache")}
+        os.makedirs(env["FIEL_CACHE"] + "/build/x")
+        with open(env["FIEL_CACHE"] + "/build/x/f", "wb") as f:
+            f.write(b"12345")
+        self.assertEqual(fiel("cache", "stats", "--json", env=env).json()["bytes"], 5)
+        self.assertEqual(fiel("cache", "clear", "--json", env=env).json()["removed_files"], 1)
+        self.assertEqual(fiel("cache", "path", env=env).out.strip(), env["FIEL_CACHE"])
+        self.assertTrue(os.path.isdir(env["FIEL_CACHE"]))
+
+    def test_no_color_and_no_progress_off_a_terminal(self):
+        r = fiel("explain", "incorrect")
+        self.assertNotIn("\x1b", r.out + r.err)
+
+
+class Tasks(Case):
+    def test_list_and_show(self):
+        tasks = os.path.join(SOURCE, "tasks")
+        r = fiel("tasks", "list", tasks)
+        self.assertEqual(r.code, 0, r.err)
+        self.assertGreaterEqual(len(r.out.splitlines()), 40)
+        shown = fiel("tasks", "show", os.path.join(tasks, "softmax.toml"), "--json").json()["task"]
+        self.assertEqual(shown["name"], "softmax")
+        self.assertIn("softmax", fiel("tasks", "show", os.path.join(tasks, "softmax.toml")).out)
+
+    def test_an_empty_folder_is_nothing_to_do(self):
+        self.assertEqual(fiel("tasks", "list", self.write("file", "") + "-none").code, 5)
+
+    def test_broken_tasks_are_usage_errors_with_a_place(self):
+        broken = {
+            "not toml": "name = [",
+            "unknown op": ADD_TASK.replace("2 * x + 1", "sofmax(x, dim=0)"),
+            "unknown dtype": ADD_TASK.replace('dtype = "f32"', 'dtype = "f33"'),
+            "unbound symbol": ADD_TASK.replace("N = 300", "M = 300"),
+            "enormous": ADD_TASK.replace("N = 300", "N = 9223372036854775807"),
+        }
+        kernel = self.write("k.cu", HONEST)
+        for what, text in broken.items():
+            path = self.write("broken.toml", text)
+            r = fiel("judge", path, kernel)
+            self.assertEqual(r.code, 2, what + r.err)
+            self.assertEqual(r.out, "", what)
+            self.assertIn("broken.toml", r.err, what)
+
+    def test_missing_files_are_usage_errors(self):
+        kernel = self.write("kernel.cu", HONEST)
+        r = fiel("judge", self.task + "x", kernel)
+        self.assertEqual(r.code, 2, r.err)
+        r = fiel("judge", self.task, os.path.join(self.folder.name, "kernle.cu"))
+        self.assertEqual(r.code, 2, r.err)
+        self.assertIn("did you mean", r.err)
+
+    def test_a_folder_without_kernels_is_nothing_to_judge(self):
+        os.mkdir(os.path.join(self.folder.name, "empty"))
+        r = fiel("judge", self.task, os.path.join(self.folder.name, "empty"))
+        self.assertEqual(r.code, 5)
+
+
+class Kernels(Case):
+    """Compile errors and ordinary faults."""
+
+    def test_honest(self):
+        r, v = self.judge(HONEST)
+        self.assertEqual((r.code, v["status"]), (0, "correct"), v["reason"])
+
+    def test_same_seed_same_bytes(self):
+        first, _ = self.judge(HONEST.replace("+ 1.f", "+ 1.5f"))
+        second, _ = self.judge(HONEST.replace("+ 1.f", "+ 1.5f"))
+        self.assertEqual(first.out, second.out)
+
+    def test_does_not_compile(self):
+        r, v = self.judge(HEAD + "int fiel_run( {")
+        self.assertEqual((r.code, v["status"]), (1, "compile_error"))
+        self.assertIn("error", v["compiler_output"])
+
+    def test_exports_nothing(self):
+        r, v = self.judge(HEAD + KERNEL)
+        self.assertEqual((r.code, v["status"]), (1, "compile_error"))
+        self.assertIn("fiel_run", v["reason"] + v["compiler_output"])
+
+    def test_empty_file(self):
+        r, v = self.judge("")
+        self.assertEqual((r.code, v["status"]), (1, "compile_error"))
+
+    def test_returns_failure(self):
+        r, v = self.judge(HEAD + KERNEL + run_body(before="  return 7;\n"))
+        self.assertEqual((r.code, v["status"]), (1, "runtime_error"))
+        self.assertIn("7", v["reason"])
+
+    def test_launch_too_large(self):
+        r, v = self.judge(HEAD + KERNEL + run_body().replace("128, 0, stream", "4096, 0, stream"))
+        self.assertEqual((r.code, v["status"]), (1, "runtime_error"), v["reason"])
+
+    def test_goes_on_with_the_next_kernel(self):
+        folder = os.path.join(self.folder.name, "kernels")
+        os.mkdir(folder)
+        for name, text in (("a.cu", "syntax error"), ("b.cu", HONEST), ("c.cu", HEAD + KERNEL)):
+            self.write("kernels/" + name, text)
+        r = fiel("judge", self.task, folder, "--json", "--budget", "quick")
+        statuses = [v["status"] for v in r.json()["verdicts"]]
+        self.assertEqual(statuses, ["compile_error", "correct", "compile_error"])
+        self.assertEqual(r.code, 1)
+
+
+class Hostile(Case):
+    """Host code that means harm. Each gets a verdict, in bounded time, and the judge lives."""
+
+    def hostile(self, before, statuses, *flags, includes=""):
+        r, v = self.judge(HEAD + includes + KERNEL + run_body(before=before), *flags)
+        self.assertIn(v["status"], statuses, v["reason"])
+        self.assertLess(r.seconds, 90)
+        return r, v
+
+    def test_loops_for_ever_on_the_host(self):
+        r, _ = self.hostile("  volatile int spin = 1; while (spin) {}\n", ["timeout"], "--timeout",
+                            "3")
+        self.assertEqual(r.code, 1)
+
+    def test_loops_for_ever_on_the_device(self):
+        source = HEAD + KERNEL.replace("if (i < n)", "while (x[0] == x[0]) {} if (i < n)")
+        r, v = self.judge(source + run_body(), "--timeout", "4")
+        self.assertEqual((r.code, v["status"]), (1, "timeout"), v["reason"])
+
+    def test_allocates_without_end(self):
+        self.hostile("  for (;;) { char* p = (char*)malloc(64 << 20); if (!p) abort();"
+                     " memset(p, 1, 64 << 20); }\n",
+                     ["runtime_error", "timeout"], "--timeout", "20",
+                     includes="#include <cstdlib>\n#include <cstring>\n")
+
+    def test_forks_without_end(self):
+        self.hostile("  for (;;) if (fork() < 0) break;\n  for (;;) pause();\n",
+                     ["runtime_error", "timeout", "tampering"], "--timeout", "5",
+                     includes="#include <unistd.h>\n")
+
+    def test_crashes(self):
+        r, _ = self.hostile("  *(volatile int*)8 = 1;\n", ["runtime_error"])
+        self.assertEqual(r.code, 1)
+
+    def test_kills_its_parent(self):
+        self.hostile("  kill(getppid(), 9); kill(-1, 9);\n",
+                     ["runtime_error", "correct", "tampering"],
+                     includes="#include <signal.h>\n#include <unistd.h>\n")
+
+    def test_writes_to_the_file_system(self):
+        target = os.path.join(self.folder.name, "planted")
+        self.hostile('  if (FILE* f = fopen("%s", "w")) { fputs("x", f); fclose(f); }\n' % target,
+                     ["correct", "runtime_error"], includes="#include <cstdio>\n")
+        isolated = fiel("doctor", "--json").json()
+        by_id = {i["id"]: i["state"] for i in isolated["items"]}
+        if by_id.get("sandbox-user") == "ok":
+            self.assertFalse(os.path.exists(target))
+
+    def test_closes_descriptors(self):
+        self.hostile("  for (int fd = 0; fd < 64; ++fd) close(fd);\n",
+                     ["runtime_error", "tampering"], includes="#include <unistd.h>\n")
+
+    def test_prints_megabytes(self):
+        _, v = self.hostile("  for (int i = 0; i < 20000; ++i) puts(\"0123456789012345678901234567"
+                            "8901234567890123456789\"); fflush(stdout);\n",
+                            ["correct", "runtime_error"], "--shapes", "small",
+                            includes="#include <cstdio>\n")
+        self.assertLess(len(v["candidate_output"]), 20_000)
+
+    def test_exits_with_0(self):
+        r, _ = self.hostile("  _exit(0);\n", ["runtime_error"], includes="#include <unistd.h>\n")
+        self.assertEqual(r.code, 1)
+
+
+class Schema(Case):
+    def setUp(self):
+        super().setUp()
+        try:
+            import jsonschema
+        except ImportError:
+            self.skipTest("python3-jsonschema is not installed")
+        with open(os.path.join(SOURCE, "docs", "verdict.schema.json"), encoding="utf-8") as f:
+            schema = json.load(f)
+        newest = getattr(jsonschema, "Draft202012Validator", jsonschema.Draft7Validator)
+        self.validator = newest(schema)
+
+    def test_real_verdicts_follow_the_schema(self):
+        wrong = HEAD + KERNEL.replace("2.f * x", "3.f * x") + run_body()
+        tail = HEAD + KERNEL.replace("if (i < n)", "if (i < n - 1)") + run_body()
+        beyond = HEAD + KERNEL.replace("if (i < n) ", "") + run_body()
+        for source in (HONEST, wrong, tail, beyond, "no"):
+            _, v = self.judge(source)
+            errors = [e.message for e in self.validator.iter_errors(v)]
+            self.assertEqual(errors, [], v["status"])
+
+
+class Doctor(Case):
+    def test_says_what_is_missing_and_what_it_costs(self):
+        r = fiel("doctor", "--json")
+        items = r.json()["items"]
+        self.assertIn(r.code, (0, 3))
+        self.assertEqual(r.code == 0, r.json()["can_judge_on_virtual_device"])
+        for item in items:
+            if item["state"] != "ok":
+                self.assertTrue(item["cost"], item)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)

@@ -59,7 +59,8 @@ Result<Arguments> parse_arguments(const CommandSpec& spec, const std::vector<std
     } else if (i + 1 < words.size()) {
       value = words[++i];
     } else {
-      return fail(ErrorCode::usage, fmt::format("'{}' needs a value: {} {}", name, name, flag->value));
+      return fail(ErrorCode::usage,
+                  fmt::format("'{}' needs a value: {} {}", name, name, flag->value));
     }
     arguments.flags[name] = value;
   }
@@ -87,8 +88,9 @@ Result<std::string> word_value(const Arguments& arguments, std::string_view flag
   std::string list;
   for (const std::string& w : words) list += (list.empty() ? "" : ", ") + w;
   const std::string near = did_you_mean(*text, words);
-  return fail(ErrorCode::usage, fmt::format("'{} {}' is unknown", flag, printable(*text, 60)),
-              near.empty() ? "one of: " + list : fmt::format("did you mean '{}'? one of: {}", near, list));
+  return fail(
+      ErrorCode::usage, fmt::format("'{} {}' is unknown", flag, printable(*text, 60)),
+      near.empty() ? "one of: " + list : fmt::format("did you mean '{}'? one of: {}", near, list));
 }
 
 std::string help_text(const CommandSpec& spec) {

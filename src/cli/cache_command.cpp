@@ -54,8 +54,10 @@ Result<int> stats(const Arguments& arguments, const Context& context) {
   }
   context.print(fmt::format("{}\n", root.string()));
   for (const auto& [name, u] : by_folder)
-    context.print(fmt::format("  {:<20}{:>8} files  {:>12}\n", printable(name, 60), u.files, format_bytes(u.bytes)));
-  context.print(fmt::format("  {:<20}{:>8} files  {:>12}\n", "total", total.files, format_bytes(total.bytes)));
+    context.print(fmt::format("  {:<20}{:>8} files  {:>12}\n", printable(name, 60), u.files,
+                              format_bytes(u.bytes)));
+  context.print(fmt::format("  {:<20}{:>8} files  {:>12}\n", "total", total.files,
+                            format_bytes(total.bytes)));
   return 0;
 }
 
@@ -69,7 +71,8 @@ Result<int> clear(const Arguments& arguments, const Context& context) {
     std::error_code failed;
     fs::remove_all(it->path(), failed);
     if (failed)
-      return fail(ErrorCode::io, fmt::format("cannot remove '{}': {}", it->path().string(), failed.message()));
+      return fail(ErrorCode::io,
+                  fmt::format("cannot remove '{}': {}", it->path().string(), failed.message()));
   }
   if (arguments.has("--json")) {
     Json j = Json::object();
@@ -92,7 +95,8 @@ Result<int> run(const Arguments& arguments, const Context& context) {
   if (what == "clear") return clear(arguments, context);
   if (what == "path") {
     if (arguments.has("--json")) {
-      context.print_json(Json::object({{"schema_version", Json(1)}, {"path", Json(cache_dir().string())}}));
+      context.print_json(
+          Json::object({{"schema_version", Json(1)}, {"path", Json(cache_dir().string())}}));
     } else {
       context.print(cache_dir().string() + "\n");
     }
@@ -100,15 +104,19 @@ Result<int> run(const Arguments& arguments, const Context& context) {
   }
   const std::vector<std::string> known{"stats", "clear", "path"};
   const std::string near = did_you_mean(what, known);
-  return fail(ErrorCode::usage, fmt::format("'fiel cache' does not know '{}'", printable(what, 60)),
-              near.empty() ? "it knows: stats, clear, path" : fmt::format("did you mean '{}'?", near));
+  return fail(
+      ErrorCode::usage, fmt::format("'fiel cache' does not know '{}'", printable(what, 60)),
+      near.empty() ? "it knows: stats, clear, path" : fmt::format("did you mean '{}'?", near));
 }
 
 }  // namespace
 
 Command cache_command() {
-  return {{"cache", "stats | clear | path", "compiled kernels and other things kept between runs",
-           {kJsonFlag}, "The folder is $FIEL_CACHE, else $XDG_CACHE_HOME/fiel, else ~/.cache/fiel."},
+  return {{"cache",
+           "stats | clear | path",
+           "compiled kernels and other things kept between runs",
+           {kJsonFlag},
+           "The folder is $FIEL_CACHE, else $XDG_CACHE_HOME/fiel, else ~/.cache/fiel."},
           run};
 }
 

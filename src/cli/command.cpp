@@ -36,7 +36,8 @@ std::string overview() {
   text += fmt::format("  {:<10}{}\n", "help", "this text, or 'fiel help VERB'");
   text +=
       "\nTry: fiel judge tasks/softmax.toml examples/softmax/online.cu\n"
-      "Exit codes: 0 accepted, 1 judged and not accepted, 2 usage, 3 could not judge, 5 nothing to\n"
+      "Exit codes: 0 accepted, 1 judged and not accepted, 2 usage, 3 could not judge, 5 nothing "
+      "to\n"
       "judge, 130 interrupted.\n";
   return text;
 }
@@ -57,7 +58,8 @@ Error unknown_verb(std::string_view verb) {
   std::vector<std::string> names{"help"};
   for (const Command& c : commands()) names.push_back(c.spec.verb);
   const std::string near = did_you_mean(verb, names);
-  return Error{ErrorCode::usage, fmt::format("there is no verb '{}'", printable(verb, 60)),
+  return Error{ErrorCode::usage,
+               fmt::format("there is no verb '{}'", printable(verb, 60)),
                near.empty() ? "'fiel help' lists them" : fmt::format("did you mean '{}'?", near),
                {}};
 }
@@ -147,8 +149,8 @@ int run_cli(const std::vector<std::string>& words, const Context& context) {
       return 0;
     }
   auto arguments = parse_arguments(command->spec, rest);
-  Result<int> code = arguments ? command->run(*arguments, context)
-                               : Result<int>(tl::unexpect, arguments.error());
+  Result<int> code =
+      arguments ? command->run(*arguments, context) : Result<int>(tl::unexpect, arguments.error());
   if (code) return *code;
   report_error(context, code.error());
   return exit_code_of(code.error());

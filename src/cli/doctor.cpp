@@ -50,8 +50,13 @@ DoctorItem examine_compiler() {
 }
 
 DoctorItem examine_host_compiler() {
-  DoctorItem item{"host-compiler", "Host compiler", State::missing, "g++ not found",
-                  "nvcc cannot compile the host half of a kernel", "apt-get install g++", true};
+  DoctorItem item{"host-compiler",
+                  "Host compiler",
+                  State::missing,
+                  "g++ not found",
+                  "nvcc cannot compile the host half of a kernel",
+                  "apt-get install g++",
+                  true};
   const auto found = find_program("g++");
   if (!found) return item;
   item.state = State::ok;
@@ -88,9 +93,13 @@ DoctorItem try_bwrap(std::string id, std::string title, std::vector<std::string>
 void examine_sandbox(std::vector<DoctorItem>& items) {
   const std::string weaker = "candidates run less isolated; --require-isolation refuses to judge";
   const auto bwrap = find_program("bwrap");
-  DoctorItem tool{"sandbox", "bubblewrap", bwrap ? State::ok : State::missing,
-                  bwrap ? bwrap->string() : "bwrap not found", bwrap ? "" : weaker,
-                  bwrap ? "" : "apt-get install bubblewrap", false};
+  DoctorItem tool{"sandbox",
+                  "bubblewrap",
+                  bwrap ? State::ok : State::missing,
+                  bwrap ? bwrap->string() : "bwrap not found",
+                  bwrap ? "" : weaker,
+                  bwrap ? "" : "apt-get install bubblewrap",
+                  false};
   items.push_back(tool);
   if (!bwrap) return;
   items.push_back(try_bwrap("sandbox-user", "  user namespace", {"--unshare-user"}, weaker));
@@ -104,7 +113,13 @@ void examine_sandbox(std::vector<DoctorItem>& items) {
 }
 
 DoctorItem examine_python() {
-  DoctorItem item{"pytorch", "PyTorch", State::missing, "", "no PyTorch tasks and no baselines; native tasks need none", "", false};
+  DoctorItem item{"pytorch",
+                  "PyTorch",
+                  State::missing,
+                  "",
+                  "no PyTorch tasks and no baselines; native tasks need none",
+                  "",
+                  false};
   const auto python = find_program("python3");
   if (!python) {
     item.found = "python3 not found";
@@ -154,7 +169,8 @@ DoctorItem examine_memory() {
   const auto pages = static_cast<uint64_t>(std::max(0L, sysconf(_SC_PHYS_PAGES)));
   const auto available = static_cast<uint64_t>(std::max(0L, sysconf(_SC_AVPHYS_PAGES)));
   const auto page = static_cast<uint64_t>(std::max(0L, sysconf(_SC_PAGESIZE)));
-  item.found = fmt::format("{}, {} free", format_bytes(pages * page), format_bytes(available * page));
+  item.found =
+      fmt::format("{}, {} free", format_bytes(pages * page), format_bytes(available * page));
   if (pages * page < (2ull << 30)) {
     item.state = State::limited;
     item.cost = "large shape sets will not fit";

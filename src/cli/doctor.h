@@ -16,9 +16,9 @@ struct DoctorItem {
   enum class State : uint8_t { ok, limited, missing };
   std::string id, title;
   State state = State::missing;
-  std::string found;   ///< what and where
-  std::string cost;    ///< what does not work without it; empty when it is there
-  std::string remedy;  ///< a command; empty when nothing is to be done
+  std::string found;      ///< what and where
+  std::string cost;       ///< what does not work without it; empty when it is there
+  std::string remedy;     ///< a command; empty when nothing is to be done
   bool required = false;  ///< judging on the virtual device needs it
 };
 

@@ -42,7 +42,8 @@ Result<int> run(const Arguments& arguments, const Context& context) {
   }
   for (const DoctorItem& item : items) {
     const std::string word = fmt::format("{:<8}", name_of(item.state));
-    context.print(fmt::format("  {} {:<16} {}\n", paint(context, item.state, word), item.title, item.found));
+    context.print(
+        fmt::format("  {} {:<16} {}\n", paint(context, item.state, word), item.title, item.found));
     if (!item.cost.empty()) context.print(fmt::format("{:28}costs: {}\n", "", item.cost));
     if (!item.remedy.empty()) context.print(fmt::format("{:28}helps: {}\n", "", item.remedy));
   }
@@ -54,7 +55,10 @@ Result<int> run(const Arguments& arguments, const Context& context) {
 }  // namespace
 
 Command doctor_command() {
-  return {{"doctor", "", "what this machine has, and what each missing thing costs", {kJsonFlag},
+  return {{"doctor",
+           "",
+           "what this machine has, and what each missing thing costs",
+           {kJsonFlag},
            "Exit code 3 where kernels cannot be judged at all."},
           run};
 }

@@ -55,9 +55,9 @@ DoctorItem examine_gpu() {
   count(&devices);
   char first[128] = "";
   if (devices > 0) name(first, sizeof first - 1, 0);
-  item.found = fmt::format("driver for CUDA {}.{}, {} device{}{}{}", driver / 1000,
-                           driver % 1000 / 10, devices, devices == 1 ? "" : "s",
-                           devices > 0 ? ": " : "", first);
+  item.found =
+      fmt::format("driver for CUDA {}.{}, {} device{}{}{}", driver / 1000, driver % 1000 / 10,
+                  devices, devices == 1 ? "" : "s", devices > 0 ? ": " : "", first);
   if (devices == 0) {
     item.remedy = "check CUDA_VISIBLE_DEVICES";
     return item;
@@ -68,8 +68,13 @@ DoctorItem examine_gpu() {
 }
 
 DoctorItem examine_nvml() {
-  DoctorItem item{"nvml", "NVML", DoctorItem::State::missing, "libnvidia-ml.so.1 not found",
-                  "no clocks and throttle reasons beside times", "", false};
+  DoctorItem item{"nvml",
+                  "NVML",
+                  DoctorItem::State::missing,
+                  "libnvidia-ml.so.1 not found",
+                  "no clocks and throttle reasons beside times",
+                  "",
+                  false};
   const Library nvml("libnvidia-ml.so.1");
   if (!nvml) return item;
   const auto init = nvml.get<int (*)()>("nvmlInit_v2");

@@ -70,19 +70,18 @@ Result<int> run(const Arguments& arguments, const Context& context) {
     std::vector<std::string> names;
     for (const auto& e : judge::all_explanations()) names.push_back(e.name);
     const std::string near = did_you_mean(name, names);
-    return fail(ErrorCode::usage, fmt::format("nothing is known as '{}'", printable(name, 60)),
-                near.empty() ? "'fiel explain' lists every word"
-                             : fmt::format("did you mean '{}'?", near));
+    return fail(
+        ErrorCode::usage, fmt::format("nothing is known as '{}'", printable(name, 60)),
+        near.empty() ? "'fiel explain' lists every word" : fmt::format("did you mean '{}'?", near));
   }
   if (arguments.has("--json")) {
     document["explanations"].push_back(to_json(*found));
     context.print_json(document);
     return 0;
   }
-  context.print(fmt::format("{} ({})\n\n{}", found->name, found->kind,
-                            wrapped(found->text, 88, "  ")));
-  if (!found->remedy.empty())
-    context.print("\nWhat to do\n\n" + wrapped(found->remedy, 88, "  "));
+  context.print(
+      fmt::format("{} ({})\n\n{}", found->name, found->kind, wrapped(found->text, 88, "  ")));
+  if (!found->remedy.empty()) context.print("\nWhat to do\n\n" + wrapped(found->remedy, 88, "  "));
   return 0;
 }
 

@@ -45,8 +45,7 @@ Result<judge::JudgeRequest> request_of(const Arguments& arguments, const Context
   if (const auto shapes = arguments.value("--shapes"))
     for (std::string_view name : split(*shapes, ','))
       if (!trim(name).empty()) request.options.shapes.emplace_back(trim(name));
-  if (arguments.has("--require-isolation"))
-    request.isolation.required = sandbox::Level::namespaces;
+  if (arguments.has("--require-isolation")) request.isolation.required = sandbox::Level::namespaces;
   request.options.interrupted = context.interrupted;
   return request;
 }
@@ -88,7 +87,8 @@ Result<int> run(const Arguments& arguments, const Context& context) {
                 "fiel judge tasks/softmax.toml examples/softmax/online.cu");
   FIEL_TRY(judge::JudgeRequest request, request_of(arguments, context));
   FIEL_TRY(const task::Task task, task::load_task(arguments.positional[0]));
-  FIEL_TRY(const KernelFiles files, find_kernels({arguments.positional.begin() + 1, arguments.positional.end()}));
+  FIEL_TRY(const KernelFiles files,
+           find_kernels({arguments.positional.begin() + 1, arguments.positional.end()}));
   if (files.paths.empty()) {
     context.story("fiel: there is no .cu to judge in what was named\n");
     return 5;
@@ -115,23 +115,24 @@ Result<int> run(const Arguments& arguments, const Context& context) {
 }  // namespace
 
 Command judge_command() {
-  return {{"judge",
-           "TASK KERNEL...",
-           "is this kernel right? one verdict each, with evidence",
-           {{"--device", "NAME", "where it runs: virtual (PTX on the CPU)"},
-            {"--protocol", "NAME", "probes and rules: strict"},
-            {"--shapes", "A,B", "only these shape sets of the task"},
-            {"--seed", "N", "replay a verdict; otherwise drawn in secret"},
-            {"--budget", "NAME", "work per kernel: quick, standard, thorough"},
-            {"--numerics", "NAME", "class an f32 task accepts: fp32, tf32 (default), any"},
-            {"--timeout", "SECONDS", "wall-clock limit of one call (60)"},
-            {"--require-isolation", "", "judge only inside the full sandbox"},
-            {"--exit-zero", "", "exit code 0 also for kernels that are not accepted"},
-            kJsonFlag,
-            {"-v", "", "every finding, and what isolation was in force"}},
-           "A KERNEL is a .cu that defines fiel_run (fiel/kernel.h), or a folder of them. The judge\n"
-           "goes on after each. Speed is not measured on the virtual device."},
-          run};
+  return {
+      {"judge",
+       "TASK KERNEL...",
+       "is this kernel right? one verdict each, with evidence",
+       {{"--device", "NAME", "where it runs: virtual (PTX on the CPU)"},
+        {"--protocol", "NAME", "probes and rules: strict"},
+        {"--shapes", "A,B", "only these shape sets of the task"},
+        {"--seed", "N", "replay a verdict; otherwise drawn in secret"},
+        {"--budget", "NAME", "work per kernel: quick, standard, thorough"},
+        {"--numerics", "NAME", "class an f32 task accepts: fp32, tf32 (default), any"},
+        {"--timeout", "SECONDS", "wall-clock limit of one call (60)"},
+        {"--require-isolation", "", "judge only inside the full sandbox"},
+        {"--exit-zero", "", "exit code 0 also for kernels that are not accepted"},
+        kJsonFlag,
+        {"-v", "", "every finding, and what isolation was in force"}},
+       "A KERNEL is a .cu that defines fiel_run (fiel/kernel.h), or a folder of them. The judge\n"
+       "goes on after each. Speed is not measured on the virtual device."},
+      run};
 }
 
 }  // namespace fiel::cli

@@ -25,8 +25,10 @@ Error missing(const std::string& word) {
     beside.push_back(it->path().filename().string());
   }
   const std::string near = did_you_mean(fs::path(word).filename().string(), beside);
-  return Error{ErrorCode::not_found, fmt::format("there is no kernel '{}'", printable(word, 300)),
-               near.empty() ? "" : fmt::format("did you mean '{}'?", (folder / near).string()), {}};
+  return Error{ErrorCode::not_found,
+               fmt::format("there is no kernel '{}'", printable(word, 300)),
+               near.empty() ? "" : fmt::format("did you mean '{}'?", (folder / near).string()),
+               {}};
 }
 
 }  // namespace

@@ -24,8 +24,6 @@ Result<int> run(const Arguments& arguments, const Context& context) {
 
 }  // namespace
 
-Command version_command() {
-  return {{"version", "", "version and commit", {kJsonFlag}, ""}, run};
-}
+Command version_command() { return {{"version", "", "version and commit", {kJsonFlag}, ""}, run}; }
 
 }  // namespace fiel::cli

@@ -5,7 +5,7 @@ namespace fiel::judge {
 std::string_view name_of(VerdictStatus status) {
   switch (status) {
 #define FIEL_X(id, number, name) \
-  case VerdictStatus::id:               \
+  case VerdictStatus::id:        \
     return name;
     FIEL_STATUSES(FIEL_X)
 #undef FIEL_X
@@ -26,8 +26,8 @@ std::string_view name_of(Probe probe) {
 
 std::string_view name_of(JudgeFinding finding) {
   switch (finding) {
-#define FIEL_X(id, name)   \
-  case JudgeFinding::id:   \
+#define FIEL_X(id, name) \
+  case JudgeFinding::id: \
     return name;
     FIEL_JUDGE_FINDINGS(FIEL_X)
 #undef FIEL_X

@@ -15,52 +15,52 @@
 #include <vector>
 
 // id, number, name
-#define FIEL_STATUSES(X)                  \
-  X(correct, 0, "correct")                \
-  X(incorrect, 1, "incorrect")            \
-  X(timing_invalid, 2, "timing_invalid")  \
-  X(tampering, 3, "tampering")            \
+#define FIEL_STATUSES(X)                     \
+  X(correct, 0, "correct")                   \
+  X(incorrect, 1, "incorrect")               \
+  X(timing_invalid, 2, "timing_invalid")     \
+  X(tampering, 3, "tampering")               \
   X(policy_violation, 4, "policy_violation") \
-  X(task_void, 5, "task_void")            \
-  X(compile_error, 6, "compile_error")    \
-  X(runtime_error, 7, "runtime_error")    \
-  X(timeout, 8, "timeout")                \
-  X(unsupported, 9, "unsupported")        \
-  X(harness_fault, 10, "harness_fault")   \
+  X(task_void, 5, "task_void")               \
+  X(compile_error, 6, "compile_error")       \
+  X(runtime_error, 7, "runtime_error")       \
+  X(timeout, 8, "timeout")                   \
+  X(unsupported, 9, "unsupported")           \
+  X(harness_fault, 10, "harness_fault")      \
   X(undecided, 11, "undecided")
 
 // id, name
-#define FIEL_PROBES(X)                     \
-  X(task_inputs, "task-inputs")            \
-  X(mixed_signs, "mixed-signs")            \
-  X(offset_mean, "offset-mean")            \
-  X(scale_range, "scale-range")            \
-  X(outliers, "outliers")                  \
-  X(ties, "ties")                          \
-  X(constant, "constant")                  \
-  X(one_hot, "one-hot")                    \
-  X(special_values, "special-values")      \
-  X(same_address, "same-address")          \
-  X(new_address, "new-address")            \
-  X(one_element, "one-element")            \
-  X(weights_in_place, "weights-in-place")  \
-  X(guard_bands, "guard-bands")            \
-  X(schedules, "schedules")                \
+#define FIEL_PROBES(X)                    \
+  X(task_inputs, "task-inputs")           \
+  X(mixed_signs, "mixed-signs")           \
+  X(offset_mean, "offset-mean")           \
+  X(scale_range, "scale-range")           \
+  X(outliers, "outliers")                 \
+  X(ties, "ties")                         \
+  X(constant, "constant")                 \
+  X(one_hot, "one-hot")                   \
+  X(special_values, "special-values")     \
+  X(same_address, "same-address")         \
+  X(new_address, "new-address")           \
+  X(one_element, "one-element")           \
+  X(weights_in_place, "weights-in-place") \
+  X(guard_bands, "guard-bands")           \
+  X(schedules, "schedules")               \
   X(repeated_calls, "repeated-calls")
 
 // id, name: what the judge itself finds; the virtual GPU's kinds are in vgpu/findings.h
-#define FIEL_JUDGE_FINDINGS(X)                       \
-  X(input_modified, "input-modified")                \
-  X(guard_overwritten, "guard-band-overwritten")     \
-  X(work_not_joined, "work-not-joined")              \
-  X(stale_output, "stale-output")                    \
-  X(special_value_lost, "special-value-lost")        \
-  X(launch_refused, "launch-refused")                \
-  X(cuda_error, "cuda-error")                        \
-  X(nonzero_return, "nonzero-return")                \
-  X(shape_refused, "shape-refused")                  \
-  X(no_launch, "no-kernel-launched")                 \
-  X(output_flood, "output-flood")                    \
+#define FIEL_JUDGE_FINDINGS(X)                   \
+  X(input_modified, "input-modified")            \
+  X(guard_overwritten, "guard-band-overwritten") \
+  X(work_not_joined, "work-not-joined")          \
+  X(stale_output, "stale-output")                \
+  X(special_value_lost, "special-value-lost")    \
+  X(launch_refused, "launch-refused")            \
+  X(cuda_error, "cuda-error")                    \
+  X(nonzero_return, "nonzero-return")            \
+  X(shape_refused, "shape-refused")              \
+  X(no_launch, "no-kernel-launched")             \
+  X(output_flood, "output-flood")                \
   X(protocol_broken, "runtime-protocol-broken")
 
 namespace fiel::judge {

@@ -103,8 +103,8 @@ Status Course::note_stale(const Call& call, const PlannedShape& shape, Probe pro
     FindingRecord r;
     r.code = std::string(name_of(JudgeFinding::stale_output));
     r.grade = vgpu::Grade::error;
-    r.detail = fmt::format("the outputs of call {} are the answer to call {}", call.number,
-                           past->call);
+    r.detail =
+        fmt::format("the outputs of call {} are the answer to call {}", call.number, past->call);
     r.text = "ERROR stale-output  " + r.detail;
     r.probe = probe;
     r.shape_set = shape.name;
@@ -188,8 +188,8 @@ Result<bool> Course::judge_outputs(const Call& call, const PlannedShape& shape,
 
 Result<bool> Course::check_call(Rig& rig, const PlannedShape& shape, const Preparation& prepared,
                                 const CallOptions& call_options, ProbeResult& result) {
-  FIEL_TRY_STATUS(poll(fmt::format("{} at {}: {}", task_.name, shape.name,
-                                   name_of(call_options.probe))));
+  FIEL_TRY_STATUS(
+      poll(fmt::format("{} at {}: {}", task_.name, shape.name, name_of(call_options.probe))));
   FIEL_TRY(last_, rig.call(prepared.expectation->inputs(), call_options));
   ++result.calls;
   keep(last_);

@@ -4,8 +4,8 @@
 //   FIEL_TRY(fiel::Comparison c, e.compare(0, got, NumericsClass::tf32));
 //   if (!c.accepted()) show(c.first_failing);
 //
-// The bound comes from task/error_model.h: the reference is evaluated again with roundings imitated,
-// so it knows reduction length, condition and scale. It is measured when first asked for.
+// The bound comes from task/error_model.h: the reference is evaluated again with roundings
+// imitated, so it knows reduction length, condition and scale. It is measured when first asked for.
 #pragma once
 
 #include <cstdint>

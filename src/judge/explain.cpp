@@ -32,7 +32,8 @@ constexpr std::array<Text, 12> kStatuses = {{
      "device, where speed is not measured.",
      "Make sure that all work is ordered on the given stream before fiel_run returns."},
     {"tampering",
-     "The candidate's process tried to influence the judge instead of computing: it sent garbage on "
+     "The candidate's process tried to influence the judge instead of computing: it sent garbage "
+     "on "
      "the runtime's private channel, or touched what is not its own.",
      "Let the kernel use the CUDA runtime only, and leave other descriptors and processes alone."},
     {"policy_violation",
@@ -52,13 +53,13 @@ constexpr std::array<Text, 12> kStatuses = {{
      "GPU stopped a kernel where a GPU would have: an access outside every allocation, a "
      "misaligned access, a trap, a failed assert, a deadlock.",
      "The finding names the source line, block and thread."},
-    {"timeout",
-     "A call used up its wall-clock limit or its budget of virtual instructions.",
+    {"timeout", "A call used up its wall-clock limit or its budget of virtual instructions.",
      "Look for a loop that does not end, or raise the limit with --timeout."},
     {"unsupported",
      "Either the kernel refuses a shape set that the task asks for (it returned FIEL_UNSUPPORTED): "
      "then it was judged and not accepted, exit code 1. Or the virtual GPU does not execute "
-     "something the kernel uses (wgmma, TMA, clusters, textures): then it could not be judged, exit "
+     "something the kernel uses (wgmma, TMA, clusters, textures): then it could not be judged, "
+     "exit "
      "code 3. The field unsupported_by tells the two apart.",
      "Handle the shape, or judge it without that set by --shapes; for instructions outside the "
      "virtual GPU, judge on a GPU."},
@@ -67,7 +68,8 @@ constexpr std::array<Text, 12> kStatuses = {{
      "internal time-out. It says nothing about the kernel.",
      "`fiel doctor` says what is missing and which command brings it."},
     {"undecided",
-     "The evidence is not enough for either answer, for instance because every shape set was beyond "
+     "The evidence is not enough for either answer, for instance because every shape set was "
+     "beyond "
      "the budget.",
      "Choose shapes with --shapes or give --budget thorough."},
 }};
@@ -90,19 +92,20 @@ constexpr std::array<Text, 16> kProbes = {{
      "All values multiplied by a scale drawn from a continuous range, up and down. A threshold, an "
      "absolute epsilon or an fp16 intermediate shows.",
      ""},
-    {"outliers",
-     "A few values hundreds of times larger than the rest, at random places.",
+    {"outliers", "A few values hundreds of times larger than the rest, at random places.",
      "Do not assume that values stay within a few standard deviations."},
     {"ties",
      "Only a handful of distinct values, so that equal maxima and equal neighbours are everywhere.",
      ""},
     {"constant",
-     "All elements of an input are equal. Variances are zero and sums round the same way each time.",
+     "All elements of an input are equal. Variances are zero and sums round the same way each "
+     "time.",
      "Add epsilon where the task does."},
     {"one-hot", "One 1 in each row, zeros elsewhere: which element reaches which output.", ""},
     {"special-values",
      "A few NaN, +Inf, -Inf and -0 planted in ordinary data. Where the task says special_values = "
-     "\"propagate\", a NaN or infinity of the reference must appear in the output and nowhere else. "
+     "\"propagate\", a NaN or infinity of the reference must appear in the output and nowhere "
+     "else. "
      "CUDA's fmaxf(x, 0) drops NaN where PyTorch's relu keeps it. The sign of a zero result is not "
      "compared.",
      "Use `x != x ? x : fmaxf(x, 0)`, or declare special_values = \"ignore\" in the task."},
@@ -110,10 +113,12 @@ constexpr std::array<Text, 16> kProbes = {{
      "New data in the same buffers. A cache keyed by the pointer answers with old results.",
      "Compute from the buffers' present content on every call."},
     {"new-address",
-     "The same data in other buffers, the old ones freed and filled with NaN. A kept pointer shows.",
+     "The same data in other buffers, the old ones freed and filled with NaN. A kept pointer "
+     "shows.",
      "Take pointers from the arguments on every call."},
     {"one-element",
-     "One element changed at a random place, chosen so that the reference's answer changes. A cache "
+     "One element changed at a random place, chosen so that the reference's answer changes. A "
+     "cache "
      "keyed by a few values of the content answers with old results.",
      "Compute from the buffers' present content on every call."},
     {"weights-in-place",
@@ -122,11 +127,14 @@ constexpr std::array<Text, 16> kProbes = {{
      "Do not keep anything derived from a weight across calls."},
     {"guard-bands",
      "The tensors lie in the middle of larger buffers, between bands of 4096 bytes that must come "
-     "back unchanged. Reading a band gives NaN. Addresses stay multiples of 256 bytes, as promised.",
+     "back unchanged. Reading a band gives NaN. Addresses stay multiples of 256 bytes, as "
+     "promised.",
      "Guard the last block: `if (i < n)`."},
     {"schedules",
-     "The same input under five orders of blocks and warps, with races in global memory watched and "
-     "multiply-add contracted as ptxas may. Outputs may differ by rounding (float atomics), which is "
+     "The same input under five orders of blocks and warps, with races in global memory watched "
+     "and "
+     "multiply-add contracted as ptxas may. Outputs may differ by rounding (float atomics), which "
+     "is "
      "noted; more is incorrect.",
      "Order what depends on each other: __syncthreads, a second launch, atomics."},
     {"repeated-calls",
@@ -137,8 +145,7 @@ constexpr std::array<Text, 16> kProbes = {{
 }};
 
 constexpr std::array<Text, 12> kFindings = {{
-    {"input-modified",
-     "A byte of an input differs after the call. Inputs belong to the caller.",
+    {"input-modified", "A byte of an input differs after the call. Inputs belong to the caller.",
      "Write to outputs only; use scratch memory of your own."},
     {"guard-band-overwritten", "Bytes just before or behind a tensor were changed.",
      "Guard the last block: `if (i < n)`."},
@@ -179,9 +186,11 @@ constexpr std::array<Text, 8> kNumerics = {{
      "such as 3xTF32 reach it when they are done well.",
      ""},
     {"tf32",
-     "Errors as when the operands of products are rounded to 11 bits and added in fp32: TF32 tensor "
+     "Errors as when the operands of products are rounded to 11 bits and added in fp32: TF32 "
+     "tensor "
      "cores, or a single scaled fp16 product. Accepted for f32 tasks that multiply matrices unless "
-     "--numerics fp32; the verdict names it, since such a kernel is to be compared with baselines of "
+     "--numerics fp32; the verdict names it, since such a kernel is to be compared with baselines "
+     "of "
      "the same class.",
      "Use --numerics fp32 to refuse it."},
     {"fp16",
@@ -189,7 +198,8 @@ constexpr std::array<Text, 8> kNumerics = {{
      "it is incorrect.",
      "Keep sums and intermediates in float."},
     {"bf16",
-     "Errors as when results are rounded to bfloat16. The class of bf16 tasks; in an f32 task it is "
+     "Errors as when results are rounded to bfloat16. The class of bf16 tasks; in an f32 task it "
+     "is "
      "incorrect.",
      "Keep sums and intermediates in float."},
     {"fp8", "The class of tasks whose outputs are e4m3 or e5m2.", ""},
@@ -225,7 +235,7 @@ std::vector<Explanation> all_explanations() {
   append(list, kStatuses, "status");
   append(list, kProbes, "probe");
   append(list, kFindings, "finding");
-#define FIEL_X(id, code, grade)                                                   \
+#define FIEL_X(id, code, grade)                                                 \
   list.push_back({std::string(vgpu::code_of(vgpu::FindingKind::id)), "finding", \
                   std::string(vgpu::meaning_of(vgpu::FindingKind::id)), ""});
   FIEL_FINDINGS(FIEL_X)

@@ -1,11 +1,9 @@
 #include "judge/interpret.h"
 
-#include <cxxabi.h>
 #include <fmt/core.h>
 
-#include <cstdlib>
-
 #include "base/text.h"
+#include "judge/readable.h"
 
 namespace fiel::judge {
 namespace {
@@ -19,7 +17,9 @@ void add(Call& call, const CallOptions& options, JudgeFinding finding, vgpu::Gra
   FindingRecord r;
   r.code = std::string(name_of(finding));
   r.grade = grade;
-  const char* label = grade == vgpu::Grade::error ? "ERROR" : grade == vgpu::Grade::warn ? "WARN" : "INFO";
+  const char* label = grade == vgpu::Grade::error  ? "ERROR"
+                      : grade == vgpu::Grade::warn ? "WARN"
+                                                   : "INFO";
   r.text = fmt::format("{} {}  {}", label, r.code, text);
   r.probe = options.probe;
   r.shape_set = options.shape_set;
@@ -29,20 +29,9 @@ void add(Call& call, const CallOptions& options, JudgeFinding finding, vgpu::Gra
 
 std::string dim(const vgpu::Dim3& d) { return fmt::format("({},{},{})", d.x, d.y, d.z); }
 
-/// "softmax(float const*, float*, int)" for what the compiler calls _Z7softmaxPKfPfi.
-std::string demangled(const std::string& name) {
-  int status = 0;
-  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  std::string result = status == 0 && text != nullptr ? text : name;
-  std::free(text);
-  const size_t arguments = result.find('(');
-  if (arguments != std::string::npos && result.find('<') > arguments) result.resize(arguments);
-  return printable(result, 120);
-}
-
 std::string launch_text(const LaunchRecord& l) {
-  return fmt::format("{}<<<{}, {}, {}>>>", demangled(l.kernel), dim(l.grid), dim(l.block),
-                     l.dynamic_shared_bytes);
+  return fmt::format("{}<<<{}, {}, {}>>>", printable(demangled(l.kernel), 120), dim(l.grid),
+                     dim(l.block), l.dynamic_shared_bytes);
 }
 
 /// A launch that did not complete says why before anything else does.
@@ -50,8 +39,9 @@ void interpret_launch(const LaunchRecord& launch, const CallOptions& options, Ca
   for (const vgpu::Finding& finding : launch.report.findings) {
     FindingRecord r = to_record(finding, options.probe, options.shape_set, call.number);
     if (r.grade == vgpu::Grade::error && !call.breach)
-      call.breach = Fault{status_of(finding.kind),
-                          fmt::format("{} in {}", r.code, demangled(launch.kernel))};
+      call.breach =
+          Fault{status_of(finding.kind),
+                fmt::format("{} in {}", r.code, printable(demangled(launch.kernel), 120))};
     call.findings.push_back(std::move(r));
   }
   if (call.fault) return;
@@ -66,16 +56,17 @@ void interpret_launch(const LaunchRecord& launch, const CallOptions& options, Ca
       return;
     case vgpu::LaunchStatus::out_of_budget:
     case vgpu::LaunchStatus::cancelled:
-      call.fault = Fault{VerdictStatus::timeout,
-                         fmt::format("{} did not end: {}", launch_text(launch),
-                                     printable(launch.report.message, 300))};
+      call.fault =
+          Fault{VerdictStatus::timeout, fmt::format("{} did not end: {}", launch_text(launch),
+                                                    printable(launch.report.message, 300))};
       return;
     case vgpu::LaunchStatus::deadlocked:
     case vgpu::LaunchStatus::faulted: {
       // The finding that stopped it names the place; the launch's message only repeats it.
       const bool deadlocked = launch.report.status == vgpu::LaunchStatus::deadlocked;
-      VerdictStatus status = deadlocked ? VerdictStatus::runtime_error
-                                 : call.breach ? call.breach->status : VerdictStatus::runtime_error;
+      VerdictStatus status = deadlocked    ? VerdictStatus::runtime_error
+                             : call.breach ? call.breach->status
+                                           : VerdictStatus::runtime_error;
       if (status == VerdictStatus::incorrect) status = VerdictStatus::runtime_error;
       call.fault = Fault{status, fmt::format("{} stopped: {}", launch_text(launch),
                                              printable(launch.report.message, 300))};
@@ -92,13 +83,15 @@ void interpret_returned(const CallOutcome& outcome, const CallOptions& options, 
   } else if (outcome.return_code != 0) {
     add(call, options, JudgeFinding::nonzero_return, vgpu::Grade::error,
         fmt::format("fiel_run returned {}", outcome.return_code));
-    call.fault = Fault{VerdictStatus::runtime_error, fmt::format("fiel_run returned {}", outcome.return_code)};
+    call.fault = Fault{VerdictStatus::runtime_error,
+                       fmt::format("fiel_run returned {}", outcome.return_code)};
   } else if (outcome.unjoined_work > 0) {
     add(call, options, JudgeFinding::work_not_joined, vgpu::Grade::error,
         fmt::format("{} launches or copies were left on streams that `stream` does not wait for",
                     outcome.unjoined_work));
     if (!call.breach)
-      call.breach = Fault{VerdictStatus::incorrect, "work was left on a stream that nobody waits for"};
+      call.breach =
+          Fault{VerdictStatus::incorrect, "work was left on a stream that nobody waits for"};
   }
 }
 

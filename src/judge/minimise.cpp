@@ -37,7 +37,7 @@ Result<Reproduction> reproduce(Course& course, const PlannedShape& shape, const 
 Result<PlannedShape> shape_at(const task::Task& task, const std::string& name,
                               const Symbols& symbols) {
   FIEL_TRY(task::Instance instance, task.instantiate({name, symbols, false}));
-  return PlannedShape{name, symbols, std::make_shared<const task::Instance>(std::move(instance)),
+  return PlannedShape{name, symbols,    std::make_shared<const task::Instance>(std::move(instance)),
                       true, Tier::full, 0};
 }
 

@@ -29,7 +29,7 @@ struct Progress {
 };
 
 struct JudgeOptions {
-  uint64_t seed = 0;  ///< secret until the verdict is written; the caller draws it
+  uint64_t seed = 0;                ///< secret until the verdict is written; the caller draws it
   std::vector<std::string> shapes;  ///< names of shape sets; empty: by cost
   Effort effort = Effort::standard;
   NumericsPolicy numerics = NumericsPolicy::tf32;

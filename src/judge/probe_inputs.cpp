@@ -65,14 +65,13 @@ Result<Tensor> real_input(const Request& r, const ProbeRecipe& recipe) {
     }
     case Probe::scale_range: {
       // A continuous range: neither a power of two nor a round number, up and down.
-      const double exponent = (narrow > 0 ? 1.0 + 2.0 * u : 3.0 + 5.0 * u) *
-                              (recipe.variant == 0 ? 1.0 : -1.0);
+      const double exponent =
+          (narrow > 0 ? 1.0 + 2.0 * u : 3.0 + 5.0 * u) * (recipe.variant == 0 ? 1.0 : -1.0);
       const double scale = std::exp2(exponent) * (recipe.variant == 0 ? s : 1);
       return make(r, DistributionKind::normal, 0, scale);
     }
     case Probe::outliers:
-      return make(r, DistributionKind::outliers, 0.004,
-                  s * (narrow > 0 ? 20 : 300) * (1 + u));
+      return make(r, DistributionKind::outliers, 0.004, s * (narrow > 0 ? 20 : 300) * (1 + u));
     case Probe::ties:
       return make(r, DistributionKind::ties, 4);
     case Probe::constant:
@@ -134,8 +133,7 @@ void plant_special(Tensor& t, const ProbeRecipe& recipe, uint64_t stream) {
   if (n == 0) return;
   for (uint64_t k = 0; k < 3; ++k) {
     const uint64_t place = derive_seed(recipe.seed, 1000 + stream * 16 + k);
-    t.set_flat(static_cast<int64_t>(place % static_cast<uint64_t>(n)),
-               sets[recipe.variant % 2][k]);
+    t.set_flat(static_cast<int64_t>(place % static_cast<uint64_t>(n)), sets[recipe.variant % 2][k]);
   }
 }
 
@@ -166,9 +164,9 @@ uint64_t derive_seed(uint64_t seed, uint64_t purpose) {
 
 const std::vector<Probe>& value_probes() {
   static const std::vector<Probe> order = {
-      Probe::task_inputs, Probe::mixed_signs, Probe::offset_mean, Probe::scale_range,
-      Probe::outliers,    Probe::ties,        Probe::constant,    Probe::one_hot,
-      Probe::special_values};
+      Probe::task_inputs, Probe::mixed_signs, Probe::offset_mean,
+      Probe::scale_range, Probe::outliers,    Probe::ties,
+      Probe::constant,    Probe::one_hot,     Probe::special_values};
   return order;
 }
 
@@ -203,7 +201,8 @@ Result<std::optional<std::vector<Tensor>>> make_inputs(const task::Instance& ins
                           i < instance.index_bounds.size() ? instance.index_bounds[i] : 0,
                           Stream{derive_seed(recipe.seed, purpose), i}};
     auto made = make_input(request, recipe);
-    if (!made) return fail(std::move(made.error()).with_context("making input '" + spec.name + "'"));
+    if (!made)
+      return fail(std::move(made.error()).with_context("making input '" + spec.name + "'"));
     Tensor t = std::move(*made);
     const bool real = spec.domain == Domain::real && is_floating(request.dtype);
     if (recipe.probe == Probe::special_values && real && !spec.parameter &&

@@ -114,8 +114,8 @@ Status Rig::inspect_inputs(const std::vector<Tensor>& inputs, const CallOptions&
     std::string text = fmt::format(
         "ERROR input-modified  input '{}' was written: element {} of {} was {}", inputs_[i].name,
         element, to_string(inputs[i].shape()), format_double(inputs[i].at_flat(element)));
-    call.findings.push_back(record(JudgeFinding::input_modified, vgpu::Grade::error, text, options,
-                                   call.number));
+    call.findings.push_back(
+        record(JudgeFinding::input_modified, vgpu::Grade::error, text, options, call.number));
     if (!call.breach)
       call.breach = Fault{VerdictStatus::incorrect,
                           fmt::format("it wrote into its input '{}'", inputs_[i].name)};
@@ -133,9 +133,9 @@ Status Rig::inspect_guards(const CallOptions& options, Call& call) const {
     if (bad == band.end()) return {};
     const uint64_t at = begin + static_cast<uint64_t>(bad - band.begin());
     const int64_t offset = static_cast<int64_t>(at) - static_cast<int64_t>(b.address);
-    std::string text = fmt::format(
-        "ERROR guard-band-overwritten  {} '{}' at byte {} (the tensor has {} bytes)", side, b.name,
-        offset, b.bytes);
+    std::string text =
+        fmt::format("ERROR guard-band-overwritten  {} '{}' at byte {} (the tensor has {} bytes)",
+                    side, b.name, offset, b.bytes);
     call.findings.push_back(
         record(JudgeFinding::guard_overwritten, vgpu::Grade::error, text, options, call.number));
     if (!call.breach)
@@ -162,11 +162,10 @@ Status Rig::read_outputs(const CallOptions& options, Call& call) const {
     const auto bytes = t.bytes();
     const auto poisoned = [&](const vgpu::Coverage::Run& run) {
       const uint64_t end = std::min<uint64_t>(run.end, bytes.size());
-      return run.begin < end && std::all_of(bytes.begin() + static_cast<ptrdiff_t>(run.begin),
-                                            bytes.begin() + static_cast<ptrdiff_t>(end),
-                                            [&](std::byte v) {
-                                              return v == std::byte{options.poison};
-                                            });
+      return run.begin < end &&
+             std::all_of(bytes.begin() + static_cast<ptrdiff_t>(run.begin),
+                         bytes.begin() + static_cast<ptrdiff_t>(end),
+                         [&](std::byte v) { return v == std::byte{options.poison}; });
     };
     const auto run = std::find_if(coverage.missing.begin(), coverage.missing.end(), poisoned);
     if (run == coverage.missing.end()) continue;

@@ -47,7 +47,7 @@ struct Fault {
 struct Call {
   uint64_t number = 0;  ///< in this process, from 1
   worker::CallStatus status = worker::CallStatus::returned;
-  std::optional<Fault> fault;  ///< it did not run to its end, or must not count
+  std::optional<Fault> fault;   ///< it did not run to its end, or must not count
   std::optional<Fault> breach;  ///< it ran, but broke a rule: an ERROR finding
   std::vector<FindingRecord> findings;
   std::vector<Tensor> outputs;  ///< empty after a fault

@@ -62,9 +62,8 @@ std::vector<PlannedShape> generated_shapes(const task::Task& task, const Planned
   std::vector<PlannedShape> shapes;
   for (const auto& [name, symbols] : wanted) {
     if (symbols.empty()) continue;
-    const bool known = std::any_of(shapes.begin(), shapes.end(), [&, s = &symbols](const auto& p) {
-      return p.symbols == *s;
-    });
+    const bool known = std::any_of(shapes.begin(), shapes.end(),
+                                   [&, s = &symbols](const auto& p) { return p.symbols == *s; });
     if (known) continue;
     auto instance = try_instantiate(task, name, symbols);
     if (!instance) continue;
@@ -82,8 +81,7 @@ Status check_names(const task::Task& task, const std::vector<std::string>& names
     const std::string near = did_you_mean(name, known);
     std::string list;
     for (const std::string& k : known) list += (list.empty() ? "" : ", ") + k;
-    return fail(ErrorCode::usage,
-                fmt::format("task '{}' has no shape set '{}'", task.name, name),
+    return fail(ErrorCode::usage, fmt::format("task '{}' has no shape set '{}'", task.name, name),
                 near.empty() ? "it has: " + list
                              : fmt::format("did you mean '{}'? it has: {}", near, list));
   }
@@ -110,7 +108,8 @@ std::string to_string(const Symbols& symbols) {
 
 double estimated_work(const task::Instance& instance) {
   double elements = 0;
-  for (const graph::TensorType& t : instance.inputs) elements += static_cast<double>(numel(t.shape));
+  for (const graph::TensorType& t : instance.inputs)
+    elements += static_cast<double>(numel(t.shape));
   for (const graph::TensorType& t : instance.outputs)
     elements += static_cast<double>(numel(t.shape));
   return 3 * instance.cost.flops + 16 * elements;
@@ -121,8 +120,8 @@ Result<ShapePlan> plan_shapes(const task::Task& task, const JudgeOptions& option
   const Budget budget = budget_of(options.effort);
   ShapePlan plan;
   for (const task::ShapeSet& set : task.shape_sets) {
-    const bool named = std::find(options.shapes.begin(), options.shapes.end(), set.name) !=
-                       options.shapes.end();
+    const bool named =
+        std::find(options.shapes.begin(), options.shapes.end(), set.name) != options.shapes.end();
     if (!options.shapes.empty() && !named) {
       plan.skipped.push_back({set.name, "not among --shapes"});
       continue;
@@ -132,9 +131,9 @@ Result<ShapePlan> plan_shapes(const task::Task& task, const JudgeOptions& option
       continue;
     }
     FIEL_TRY(task::Instance instance, task.instantiate(set));
-    PlannedShape shape{set.name, set.symbols,
-                       std::make_shared<const task::Instance>(std::move(instance)), false,
-                       Tier::full, 0};
+    PlannedShape shape{
+        set.name, set.symbols, std::make_shared<const task::Instance>(std::move(instance)),
+        false,    Tier::full,  0};
     shape.work = estimated_work(*shape.instance);
     if (!named && shape.work > budget.few) {
       plan.skipped.push_back(

@@ -44,8 +44,8 @@ Result<bool> call_in_turn(Course& course, Rig& rig, const PlannedShape& shape, P
       result.reason = p.dropped;
       continue;
     }
-    FIEL_TRY(go_on, course.check_call(rig, shape, p, call_options(course, shape, probe, rig.calls()),
-                                      result));
+    FIEL_TRY(go_on, course.check_call(rig, shape, p,
+                                      call_options(course, shape, probe, rig.calls()), result));
     if (!go_on) break;
   }
   if (result.calls == 0) result.outcome = ProbeOutcome::dropped;
@@ -201,16 +201,15 @@ Result<bool> run_repeated_calls(Course& course, Rig& rig, const PlannedShape& sh
   ProbeResult result = blank(shape, Probe::repeated_calls);
   bool go_on = true;
   for (uint32_t v = 0; v < calls && go_on; ++v) {
-    FIEL_TRY(const Preparation p, prepare(course.task(), shape.instance,
-                                          recipe_of(course, Probe::repeated_calls, v)));
+    FIEL_TRY(const Preparation p,
+             prepare(course.task(), shape.instance, recipe_of(course, Probe::repeated_calls, v)));
     if (!p.expectation) {
       result.reason = p.dropped;
       continue;
     }
-    FIEL_TRY(go_on,
-             course.check_call(rig, shape, p,
-                               call_options(course, shape, Probe::repeated_calls, rig.calls()),
-                               result));
+    FIEL_TRY(go_on, course.check_call(
+                        rig, shape, p,
+                        call_options(course, shape, Probe::repeated_calls, rig.calls()), result));
   }
   if (result.calls == 0) result.outcome = ProbeOutcome::dropped;
   course.finish(std::move(result));

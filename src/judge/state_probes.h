@@ -13,7 +13,8 @@ inline constexpr uint32_t kStateSteps = 24;  ///< calls of the two functions bel
 Result<bool> run_state_probes(Course& course, Rig& rig, const PlannedShape& shape);
 
 /// Many calls on fresh data at a small shape, each compared in full: right ten times is not right.
-Result<bool> run_repeated_calls(Course& course, Rig& rig, const PlannedShape& shape, uint32_t calls);
+Result<bool> run_repeated_calls(Course& course, Rig& rig, const PlannedShape& shape,
+                                uint32_t calls);
 
 /// The same input under several orders of blocks and warps, in a process of its own with the
 /// checker of global races on and mul + add contracted, as ptxas may.

@@ -19,8 +19,8 @@ uint32_t variants_at(Tier tier, Probe probe) {
   if (tier == Tier::full) return variants_of(probe);
   const bool own = probe == Probe::task_inputs, mixed = probe == Probe::mixed_signs;
   if (tier == Tier::few) return own || mixed ? 1 : 0;
-  const bool telling = probe == Probe::offset_mean || probe == Probe::scale_range ||
-                       probe == Probe::outliers;
+  const bool telling =
+      probe == Probe::offset_mean || probe == Probe::scale_range || probe == Probe::outliers;
   return own ? 3 : mixed || telling ? 1 : 0;
 }
 
@@ -53,7 +53,8 @@ Result<std::vector<Preparation>> prepare_values(Course& course, const PlannedSha
                                                 Probe probe) {
   std::vector<Preparation> list;
   for (uint32_t v = 0; v < variants_at(shape.tier, probe); ++v) {
-    FIEL_TRY_STATUS(course.poll(fmt::format("{} at {}: reference", course.task().name, shape.name)));
+    FIEL_TRY_STATUS(
+        course.poll(fmt::format("{} at {}: reference", course.task().name, shape.name)));
     ProbeRecipe recipe{probe, v, derive_seed(shape_seed(course.options(), shape), 10 + v), 1};
     FIEL_TRY(Preparation p, prepare(course.task(), shape.instance, recipe));
     list.push_back(std::move(p));
@@ -136,7 +137,8 @@ bool is_void(Course& course) {
   return true;
 }
 
-Result<bool> run_shape(Course& course, Rig& rig, const PlannedShape& shape, const Opening& opening) {
+Result<bool> run_shape(Course& course, Rig& rig, const PlannedShape& shape,
+                       const Opening& opening) {
   FIEL_TRY_STATUS(rig.place(shape.instance, Placement::exact));
   const bool opens = &shape == opening.shape;
   for (Probe probe : value_probes()) {
@@ -196,8 +198,8 @@ Result<bool> run_all(Course& course, Rig& rig, const ShapePlan& plan, const Open
     if (!course.refused(shape.name) && tiny == nullptr && telling) tiny = &shape;
   }
   if (tiny == nullptr) return true;
-  FIEL_TRY(const bool steady, run_repeated_calls(course, rig, *tiny,
-                                                 repeated_calls(course.options().effort)));
+  FIEL_TRY(const bool steady,
+           run_repeated_calls(course, rig, *tiny, repeated_calls(course.options().effort)));
   if (!steady) return false;
   const bool opened = opening.shape != nullptr && !course.refused(opening.shape->name);
   return opened ? run_schedules(course, *opening.shape) : Result<bool>(true);
@@ -206,7 +208,7 @@ Result<bool> run_all(Course& course, Rig& rig, const ShapePlan& plan, const Open
 }  // namespace
 
 Status run_strict(const task::Task& task, const SessionStarter& starter,
-                        const JudgeOptions& options, Verdict& verdict) {
+                  const JudgeOptions& options, Verdict& verdict) {
   FIEL_TRY(const ShapePlan plan, plan_shapes(task, options));
   verdict.skipped_shapes = plan.skipped;
   if (plan.shapes.empty()) {

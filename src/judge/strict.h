@@ -17,6 +17,6 @@ namespace fiel::judge {
 /// Fills status, reason, numerics, witness, probes, findings, void checks, shapes and resources. An
 /// Error is ours, or the user's words (unknown shape set): never the kernel's.
 Status run_strict(const task::Task& task, const SessionStarter& starter,
-                        const JudgeOptions& options, Verdict& verdict);
+                  const JudgeOptions& options, Verdict& verdict);
 
 }  // namespace fiel::judge

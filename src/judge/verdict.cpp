@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/text.h"
+#include "judge/readable.h"
 
 namespace fiel::judge {
 namespace {
@@ -196,12 +197,12 @@ FindingRecord to_record(const vgpu::Finding& finding, Probe probe, std::string_v
   FindingRecord r;
   r.code = std::string(vgpu::code_of(finding.kind));
   r.grade = finding.grade;
-  r.text = printable(vgpu::to_string(finding), 1000);
-  r.detail = printable(finding.detail, 500);
-  r.kernel = printable(finding.kernel, 200);
+  r.text = printable(readable(vgpu::to_string(finding)), 1500);
+  r.detail = printable(readable(finding.detail), 500);
+  r.kernel = printable(demangled(finding.kernel), 200);
   r.instruction = printable(finding.instruction, 200);
   if (!finding.source.empty()) {
-    r.file = printable(finding.source.front().file, 300);
+    r.file = printable(readable(finding.source.front().file), 300);
     r.line = finding.source.front().line;
   }
   r.block = finding.block;

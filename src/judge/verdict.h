@@ -40,12 +40,12 @@ struct ProbeResult {
   std::string shape_set;
   Symbols symbols;
   ProbeOutcome outcome = ProbeOutcome::passed;
-  std::string reason;      ///< why it was dropped, skipped or failed; empty when it passed
-  uint32_t calls = 0;      ///< calls of fiel_run it made
-  uint32_t compared = 0;   ///< of these, calls whose outputs were compared in full
-  double worst_ratio = 0;  ///< largest error / bound over all elements compared; > 1 fails
-  double worst_error = 0;  ///< the error there
-  double worst_bound = 0;  ///< and the bound
+  std::string reason;       ///< why it was dropped, skipped or failed; empty when it passed
+  uint32_t calls = 0;       ///< calls of fiel_run it made
+  uint32_t compared = 0;    ///< of these, calls whose outputs were compared in full
+  double worst_ratio = 0;   ///< largest error / bound over all elements compared; > 1 fails
+  double worst_error = 0;   ///< the error there
+  double worst_bound = 0;   ///< and the bound
   double relative_rms = 0;  ///< largest rms(error) / rms(expected) of an output
 };
 
@@ -106,8 +106,8 @@ struct Resources {
 
 struct Verdict {
   VerdictStatus status = VerdictStatus::undecided;
-  std::string reason;           ///< one sentence: why this status
-  std::string unsupported_by;   ///< status unsupported: "kernel", "device" or ""
+  std::string reason;          ///< one sentence: why this status
+  std::string unsupported_by;  ///< status unsupported: "kernel", "device" or ""
   std::string task, task_file, task_digest;
   std::string kernel, kernel_digest;
   std::string protocol = "strict";
@@ -122,7 +122,7 @@ struct Verdict {
   std::vector<VoidCheck> void_checks;
   std::vector<SkippedShape> skipped_shapes;
   std::vector<std::string> refused_shapes;  ///< the kernel answered FIEL_UNSUPPORTED there
-  double missed_fraction = 1;  ///< a defect in this share of calls is caught with 95 %
+  double missed_fraction = 1;               ///< a defect in this share of calls is caught with 95 %
   sandbox::IsolationReport isolation;
   Environment environment;
   Resources resources;

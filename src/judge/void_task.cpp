@@ -73,11 +73,10 @@ Result<std::vector<VoidCheck>> check_task(const std::vector<Preparation>& prepar
     FIEL_TRY_STATUS(attempt("a constant", [&](size_t) { return filled(type, mean); }));
     for (size_t i = 0; i < at.inputs.size(); ++i) {
       if (numel(at.inputs[i].shape) != numel(type.shape)) continue;
-      FIEL_TRY_STATUS(attempt(
-          fmt::format("input '{}'", at.input_specs[i].name), [&, i](size_t p) {
-            return std::optional(
-                prepared[p].expectation->inputs()[i].reshaped(type.shape).to(type.dtype));
-          }));
+      FIEL_TRY_STATUS(attempt(fmt::format("input '{}'", at.input_specs[i].name), [&, i](size_t p) {
+        return std::optional(
+            prepared[p].expectation->inputs()[i].reshaped(type.shape).to(type.dtype));
+      }));
     }
     FIEL_TRY_STATUS(attempt("the answer to other inputs", [&](size_t p) -> std::optional<Tensor> {
       for (size_t q = p; q-- > 0;)

@@ -38,13 +38,16 @@ class Painter {
 
 std::string status_word(const Verdict& v, const Painter& p) {
   std::string word(judge::name_of(v.status));
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](unsigned char c) { return static_cast<char>(c == '_' ? ' ' : std::toupper(c)); });
+  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) {
+    return static_cast<char>(c == '_' ? ' ' : std::toupper(c));
+  });
   if (v.status == VerdictStatus::correct) return p.bold(p.green(word));
   return judge::exit_code_of(v) == 1 ? p.bold(p.red(word)) : p.bold(p.yellow(word));
 }
 
-std::string number(double v) { return std::isfinite(v) ? fmt::format("{:.3g}", v) : format_double(v); }
+std::string number(double v) {
+  return std::isfinite(v) ? fmt::format("{:.3g}", v) : format_double(v);
+}
 
 /// All results of one probe as one row.
 struct Row {
@@ -58,7 +61,8 @@ struct Row {
 std::vector<Row> rows_of(const Verdict& v) {
   std::vector<Row> rows;
   for (const ProbeResult& r : v.probes) {
-    auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& x) { return x.probe == r.probe; });
+    auto row =
+        std::find_if(rows.begin(), rows.end(), [&](const Row& x) { return x.probe == r.probe; });
     if (row == rows.end()) {
       rows.push_back({});
       row = rows.end() - 1;
@@ -155,18 +159,19 @@ std::string findings_block(const Verdict& v, const TerminalStyle& style, const P
 
 std::string facts_block(const Verdict& v, const Painter& p) {
   std::string text;
-  const std::string numerics = v.numerics ? std::string(fiel::name_of(*v.numerics)) : "not measured";
-  const std::string speed = v.speed == "not_measured"
-                                ? fmt::format("not measured (device {})", v.device)
-                                : v.speed;
-  text += fmt::format("  {} {:<22}{} {}\n", p.dim("numerics "), numerics, p.dim("speed    "), speed);
+  const std::string numerics =
+      v.numerics ? std::string(fiel::name_of(*v.numerics)) : "not measured";
+  const std::string speed =
+      v.speed == "not_measured" ? fmt::format("not measured (device {})", v.device) : v.speed;
+  text +=
+      fmt::format("  {} {:<22}{} {}\n", p.dim("numerics "), numerics, p.dim("speed    "), speed);
   text += fmt::format("  {} {:<22}{} {}\n", p.dim("isolation"), sandbox::name_of(v.isolation.level),
                       p.dim("seed     "), v.seed);
   if (v.resources.calls > 0)
-    text += fmt::format("  {} {} compared in full; a defect in {:.2g} % of calls or more would have "
-                        "been seen (95 %)\n",
-                        p.dim("calls    "), format_count(v.resources.calls_compared),
-                        100 * v.missed_fraction);
+    text += fmt::format(
+        "  {} {} compared in full; a defect in {:.2g} % of calls or more would have "
+        "been seen (95 %)\n",
+        p.dim("calls    "), format_count(v.resources.calls_compared), 100 * v.missed_fraction);
   return text + "\n";
 }
 
@@ -204,7 +209,8 @@ std::string next_block(const Verdict& v, const Painter& p) {
     }
   std::string text = p.dim("  next  ") + fmt::format("fiel explain {}\n", words);
   if (v.witness)
-    text += p.dim("  again ") + fmt::format("fiel judge {} {} --seed {}\n", v.task_file, v.kernel, v.seed);
+    text += p.dim("  again ") +
+            fmt::format("fiel judge {} {} --seed {}\n", v.task_file, v.kernel, v.seed);
   return text;
 }
 
@@ -212,11 +218,13 @@ std::string next_block(const Verdict& v, const Painter& p) {
 
 std::string render(const Verdict& v, const TerminalStyle& style) {
   const Painter p(style.color);
-  std::string text = fmt::format("{}  {} for {}\n  {}\n\n", status_word(v, p), v.kernel, v.task, v.reason);
+  std::string text =
+      fmt::format("{}  {} for {}\n  {}\n\n", status_word(v, p), v.kernel, v.task, v.reason);
   text += witness_block(v, p);
   text += findings_block(v, style, p);
   text += void_block(v, p);
-  if (!v.compiler_output.empty()) text += p.bold("  compiler\n") + indented(v.compiler_output) + "\n";
+  if (!v.compiler_output.empty())
+    text += p.bold("  compiler\n") + indented(v.compiler_output) + "\n";
   if (v.resources.calls > 0) text += facts_block(v, p) + probe_table(v, p) + "\n";
   text += shapes_block(v, p);
   const bool failed = v.status != VerdictStatus::correct;
@@ -226,8 +234,8 @@ std::string render(const Verdict& v, const TerminalStyle& style) {
     for (const std::string& s : v.isolation.in_force) text += p.dim("  in force: " + s + "\n");
     for (const std::string& s : v.isolation.missing) text += p.dim("  missing: " + s + "\n");
     text += p.dim(fmt::format("  fiel {} ({}), {}, {}, {}\n\n", v.environment.fiel_version,
-                              v.environment.fiel_commit, v.environment.compiler,
-                              v.environment.isa, v.environment.host));
+                              v.environment.fiel_commit, v.environment.compiler, v.environment.isa,
+                              v.environment.host));
   }
   return text + next_block(v, p);
 }

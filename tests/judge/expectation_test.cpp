@@ -51,7 +51,8 @@ struct Matmul {
   Expectation expectation;
 };
 Matmul make_matmul(int64_t k, double mean) {
-  auto at = make_instance("y = matmul(a, b)", {{"a", {DType::f32, {37, k}}}, {"b", {DType::f32, {k, 41}}}});
+  auto at = make_instance("y = matmul(a, b)",
+                          {{"a", {DType::f32, {37, k}}}, {"b", {DType::f32, {k, 41}}}});
   Tensor a = normal({37, k}, 1, mean), b = normal({k, 41}, 2, mean);
   return {at, a, b, expect_on(at, {a, b})};
 }
@@ -206,8 +207,7 @@ Tensor softmax(const Tensor& x) {
     float largest = v[0], sum = 0;
     for (int64_t i = 0; i < n; ++i) largest = std::max(largest, v[i]);
     for (int64_t i = 0; i < n; ++i) sum += std::exp(v[i] - largest);
-    for (int64_t i = 0; i < n; ++i)
-      y.data_as<float>()[r * n + i] = std::exp(v[i] - largest) / sum;
+    for (int64_t i = 0; i < n; ++i) y.data_as<float>()[r * n + i] = std::exp(v[i] - largest) / sum;
   }
   return y;
 }
@@ -220,7 +220,8 @@ TEST(Softmax, IsAcceptedOnEveryScaleAndZerosNever) {
       const Expectation e = expect_on(at, {x});
       const fiel::Comparison c = compared(e, softmax(x), NumericsClass::fp32);
       EXPECT_TRUE(c.accepted()) << mean << " " << scale << ": " << c.worst_ratio;
-      EXPECT_FALSE(compared(e, Tensor::empty(DType::f32, {17, 511}), NumericsClass::fp32).accepted());
+      EXPECT_FALSE(
+          compared(e, Tensor::empty(DType::f32, {17, 511}), NumericsClass::fp32).accepted());
     }
 }
 
@@ -230,7 +231,8 @@ TEST(Softmax, ZerosAreWrongWhereTheAnswerIsFarBelowAnyAbsoluteTolerance) {
   const Expectation e = expect_on(at, {x});
   Tensor partly = softmax(x);
   for (int64_t i = 1311; i < 131072; ++i) partly.data_as<float>()[i] = 0;
-  const fiel::Comparison zeros = compared(e, Tensor::empty(DType::f32, {2, 131072}), NumericsClass::fp32);
+  const fiel::Comparison zeros =
+      compared(e, Tensor::empty(DType::f32, {2, 131072}), NumericsClass::fp32);
   EXPECT_GT(zeros.failing, 260'000);
   EXPECT_GT(zeros.expected_first, 1e-8);
   EXPECT_GT(compared(e, partly, NumericsClass::fp32).failing, 125'000);
@@ -277,7 +279,8 @@ TEST(Compare, NaNWhereTheReferenceIsFiniteIsWrong) {
 
 TEST(Compare, ReluThatDropsNaNLosesASpecialValue) {
   auto at = make_instance("y = relu(x)", {{"x", {DType::f32, {4}}}});
-  const Tensor x = Tensor::from_f64(DType::f32, {4}, std::vector<double>{NAN, 2, -INFINITY, INFINITY});
+  const Tensor x =
+      Tensor::from_f64(DType::f32, {4}, std::vector<double>{NAN, 2, -INFINITY, INFINITY});
   const Expectation e = expect_on(at, {x});
   EXPECT_FALSE(e.finite());
   const Tensor lost = Tensor::from_f64(DType::f32, {4}, std::vector<double>{0, 2, 0, INFINITY});

@@ -1,5 +1,5 @@
-// A session whose kernel is a C++ function over host memory: the protocol is tested with it, without
-// compiler, sandbox and virtual GPU.
+// A session whose kernel is a C++ function over host memory: the protocol is tested with it,
+// without compiler, sandbox and virtual GPU.
 #pragma once
 
 #include <cstring>

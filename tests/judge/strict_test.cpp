@@ -68,9 +68,8 @@ TEST(Strict, SameSeedGivesTheSameBytes) {
 
 TEST(Strict, MinimisesAMissingTailToOneElement) {
   // Forgets the last element of every call.
-  const Verdict v = judge(add_task(), [] {
-    return [](FakeCall& c) { add(c, c.numel(c.request.outputs[0]) - 1); };
-  });
+  const Verdict v = judge(
+      add_task(), [] { return [](FakeCall& c) { add(c, c.numel(c.request.outputs[0]) - 1); }; });
   EXPECT_EQ(v.status, VerdictStatus::incorrect);
   EXPECT_TRUE(has_finding(v, "output-not-covered"));
   ASSERT_TRUE(v.witness.has_value());
@@ -165,7 +164,8 @@ TEST(Strict, WeightsKeptFromTheFirstCallAreIncorrect) {
       const int64_t cols = c.shape(0)[1], n = c.shape(0)[0] * cols;
       auto& w = (*kept)[cols];
       if (w.empty()) w.assign(c.in(1), c.in(1) + cols);
-      for (int64_t i = 0; i < n; ++i) c.out(0)[i] = c.in(0)[i] + 2 * w[static_cast<size_t>(i % cols)];
+      for (int64_t i = 0; i < n; ++i)
+        c.out(0)[i] = c.in(0)[i] + 2 * w[static_cast<size_t>(i % cols)];
     };
   });
   EXPECT_EQ(v.status, VerdictStatus::incorrect);
@@ -319,19 +319,19 @@ TEST(VoidTask, AMeanOfCentredValuesIsVoidBeforeAnyCandidateRuns) {
 }
 
 TEST(VoidTask, AnIdentityIsVoidAndAReluIsNot) {
-  const std::string x = "x = { dtype = \"f32\", shape = [\"N\", \"C\"], distribution = \"uniform\" }\n";
+  const std::string x =
+      "x = { dtype = \"f32\", shape = [\"N\", \"C\"], distribution = \"uniform\" }\n";
   auto nothing = [] { return [](FakeCall&) {}; };
   EXPECT_EQ(judge(task_of("y = x * 1", x), nothing).status, VerdictStatus::task_void);
   EXPECT_EQ(judge(task_of("y = relu(x) + 1e-9 * x", x), nothing).status, VerdictStatus::incorrect);
 }
 
 TEST(Strict, ReluThatIsTheIdentityOnTheTasksInputsFailsOnMixedSigns) {
-  const task::Task t = task_of(
-      "y = relu(x)", "x = { dtype = \"f32\", shape = [\"N\", \"C\"], distribution = \"uniform\" }\n");
+  const task::Task t =
+      task_of("y = relu(x)",
+              "x = { dtype = \"f32\", shape = [\"N\", \"C\"], distribution = \"uniform\" }\n");
   const Verdict v = judge(t, [] {
-    return [](FakeCall& c) {
-      std::copy_n(c.in(0), c.numel(c.request.outputs[0]), c.out(0));
-    };
+    return [](FakeCall& c) { std::copy_n(c.in(0), c.numel(c.request.outputs[0]), c.out(0)); };
   });
   EXPECT_EQ(v.status, VerdictStatus::incorrect);
   ASSERT_TRUE(v.witness.has_value());
@@ -375,7 +375,8 @@ TEST(Strict, AnUnknownShapeSetIsTheUsersErrorWithASuggestion) {
 TEST(Strict, SkippedShapesAreListed) {
   JudgeOptions options;
   options.shapes = {"small"};
-  const Verdict v = judge(add_task(), [] { return [](FakeCall& c) { add(c); }; }, options);
+  const Verdict v = judge(
+      add_task(), [] { return [](FakeCall& c) { add(c); }; }, options);
   EXPECT_EQ(v.status, VerdictStatus::correct);
   ASSERT_EQ(v.skipped_shapes.size(), 1u);
   EXPECT_EQ(v.skipped_shapes[0].shape_set, "irregular");

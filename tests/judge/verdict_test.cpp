@@ -1,4 +1,5 @@
-// The verdict's JSON against the schema that is published, and the words against their explanations.
+// The verdict's JSON against the schema that is published, and the words against their
+// explanations.
 #include "judge/verdict.h"
 
 #include <gtest/gtest.h>
@@ -6,6 +7,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "judge/readable.h"
 
 namespace fiel::judge {
 namespace {
@@ -40,10 +42,14 @@ TEST(VerdictJson, HasExactlyTheKeysOfThePublishedSchema) {
   EXPECT_EQ(keys(v), keys(s["properties"]));
   EXPECT_EQ(keys(v).size(), s["required"].size());
   const std::pair<const Json&, const char*> parts[] = {
-      {v["witness"], "witness"},         {v["probes"].items()[0], "probe"},
-      {v["findings"].items()[0], "finding"}, {v["void_checks"].items()[0], "void_check"},
-      {v["skipped_shapes"].items()[0], "skipped_shape"}, {v["isolation"], "isolation"},
-      {v["environment"], "environment"}, {v["resources"], "resources"}};
+      {v["witness"], "witness"},
+      {v["probes"].items()[0], "probe"},
+      {v["findings"].items()[0], "finding"},
+      {v["void_checks"].items()[0], "void_check"},
+      {v["skipped_shapes"].items()[0], "skipped_shape"},
+      {v["isolation"], "isolation"},
+      {v["environment"], "environment"},
+      {v["resources"], "resources"}};
   for (const auto& [json, name] : parts) {
     EXPECT_EQ(keys(json), keys(s["$defs"][name]["properties"])) << name;
     EXPECT_EQ(keys(json).size(), s["$defs"][name]["required"].size()) << name;
@@ -51,9 +57,9 @@ TEST(VerdictJson, HasExactlyTheKeysOfThePublishedSchema) {
 }
 
 TEST(VerdictJson, NamesAndNumbersOfStatusesAreStable) {
-  const char* names[] = {"correct",       "incorrect",   "timing_invalid", "tampering",
-                         "policy_violation", "task_void", "compile_error", "runtime_error",
-                         "timeout",       "unsupported", "harness_fault",  "undecided"};
+  const char* names[] = {"correct",          "incorrect",   "timing_invalid", "tampering",
+                         "policy_violation", "task_void",   "compile_error",  "runtime_error",
+                         "timeout",          "unsupported", "harness_fault",  "undecided"};
   for (int i = 0; i < kStatusCount; ++i) {
     EXPECT_EQ(name_of(static_cast<VerdictStatus>(i)), names[i]);
     EXPECT_EQ(parse_status(names[i]), static_cast<VerdictStatus>(i));
@@ -78,6 +84,14 @@ TEST(VerdictJson, WritesNaNAsNullAndAsText) {
   EXPECT_TRUE(j["witness"]["got"].is_null());
   EXPECT_EQ(j["witness"]["got_text"].as_string(), "nan");
   EXPECT_EQ(j["witness"]["expected"].as_double(), 1);
+}
+
+TEST(Readable, ForgetsTheBuildFolderAndDemanglesNames) {
+  EXPECT_EQ(readable("at /home/me/.cache/fiel/build/tmp.Ab12/source/k.cu:31 (_Z4workPf), x"),
+            "at k.cu:31 (work), x");
+  EXPECT_EQ(readable("/opt/source/k.cu and not_Z4workPf"), "/opt/source/k.cu and not_Z4workPf");
+  EXPECT_EQ(demangled("_Z3addIfEvPT_"), "void add<float>(float*)");
+  EXPECT_EQ(demangled("plain"), "plain");
 }
 
 TEST(ExitCodes, AWrongKernelAndABrokenMachineNeverShareOne) {
@@ -111,9 +125,9 @@ TEST(Explanations, CoverEveryStatusProbeFindingAndClassOnce) {
 #define FIEL_X(id, code, grade) EXPECT_TRUE(explain(code).has_value()) << code;
   FIEL_FINDINGS(FIEL_X)
 #undef FIEL_X
-  for (NumericsClass c : {NumericsClass::fp64, NumericsClass::fp32, NumericsClass::tf32,
-                          NumericsClass::fp16, NumericsClass::bf16, NumericsClass::fp8,
-                          NumericsClass::integer, NumericsClass::below})
+  for (NumericsClass c :
+       {NumericsClass::fp64, NumericsClass::fp32, NumericsClass::tf32, NumericsClass::fp16,
+        NumericsClass::bf16, NumericsClass::fp8, NumericsClass::integer, NumericsClass::below})
     EXPECT_TRUE(explain(fiel::name_of(c)).has_value()) << fiel::name_of(c);
 }
 

@@ -524,6 +524,12 @@ Status FunctionLowering::run() {
   code_.source_function = index_;
   code_.is_entry = source_.is_entry;
   code_.static_shared_bytes = shared_.entry_bytes[index_];
+  const uint32_t* cluster = source_.req_cluster;
+  if (uint64_t{cluster[0]} * std::max(1u, cluster[1]) * std::max(1u, cluster[2]) > 1)
+    return fail(ErrorCode::unsupported,
+                fmt::format("line {}: kernel {} needs clusters of {}x{}x{} blocks",
+                            source_.ptx_line, source_.name, cluster[0], cluster[1], cluster[2]),
+                "the virtual GPU runs no clusters");
   FIEL_TRY_STATUS(lay_out_stack());
   if (!source_.has_body || source_.body.empty()) {
     code_.entry = static_cast<uint32_t>(program_.ops.size());

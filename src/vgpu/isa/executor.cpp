@@ -83,6 +83,12 @@ bool give_turn(WarpState& warp) {
 
 /// The lanes of a .sync operation: true when all that it names are here.
 bool converged(WarpState& warp, const Op& op, uint32_t active) {
+  if (op.guard != 0) {
+    uint32_t guard = warp.pred(op.guard);
+    if ((op.flags & kGuardNegated) != 0) guard = ~guard;
+    // Lanes that skip the operation cannot wait for it: whoever executes it goes on alone.
+    if ((guard & active) != active) return true;
+  }
   const uint32_t named = op.c == 0 ? kFullMask : warp.reg<uint32_t>(op.c)[first_lane(active)];
   if (((named & warp.alive()) & ~active) == 0 && (active & ~named) == 0 &&
       (op.c == 0 || (named & warp.exited) == 0))

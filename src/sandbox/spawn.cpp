@@ -18,6 +18,7 @@
 
 #include "base/text.h"
 #include "sandbox/bubblewrap.h"
+#include "sandbox/landlock.h"
 #include "sandbox/process_tree.h"
 #include "sandbox/seccomp_filter.h"
 
@@ -42,6 +43,7 @@ struct Plan {
   bool drop_root = false;
   bool own_session = false;
   bool filter_from_pipe = false;
+  Fd landlock;
 };
 
 void set_limit(int resource, uint64_t value) {
@@ -86,6 +88,7 @@ void set_limit(int resource, uint64_t value) {
       void* filter;
     } program{static_cast<unsigned short>(n / 8), bytes};
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) give_up();
+    if (p.landlock && !landlock_confine(p.landlock.get())) give_up();
     if (n > 0 && ::prctl(PR_SET_SECCOMP, 2, &program) != 0) give_up();
   }
   // Whatever else this process or a library left open without close-on-exec stays behind.
@@ -260,26 +263,48 @@ Status plan_namespaces(const SpawnRequest& q, const BubblewrapForm& form, Plan& 
   return {};
 }
 
-Status plan_limits(const SpawnRequest& q, Plan& plan) {
-  plan.words = q.arguments;
-  if (!q.files.empty()) {
-    // Copies: the user that root's candidates become may not see into root's cache.
-    FIEL_TRY(TempDir stage, TempDir::create("fiel-run"));
-    std::error_code ec;
-    fs::permissions(stage.path(), fs::perms(0755), ec);
-    for (const auto& [host, inside] : q.files) {
-      fs::path copy = stage.path() / fs::path(inside).filename();
-      if (!fs::copy_file(host, copy, ec))
-        return fail(ErrorCode::io, fmt::format("cannot copy {}: {}", host.string(), ec.message()));
-      fs::permissions(copy, fs::perms(0755), ec);
-      for (std::string& word : plan.words)
-        if (word == inside) word = copy.string();
-    }
-    plan.stage.push_back(std::move(stage));
+/// Copies the request's files to a folder that the unprivileged user may read; root's candidates
+/// may not see into root's cache.
+Status stage_files(const SpawnRequest& q, const fs::path& folder, std::vector<std::string>& words) {
+  std::error_code ec;
+  for (const auto& [host, inside] : q.files) {
+    fs::path copy = folder / fs::path(inside).filename();
+    if (!fs::copy_file(host, copy, ec))
+      return fail(ErrorCode::io, fmt::format("cannot copy {}: {}", host.string(), ec.message()));
+    fs::permissions(copy, fs::perms(0755), ec);
+    for (std::string& word : words)
+      if (word == inside) word = copy.string();
   }
+  return {};
+}
+
+Status plan_limits(const SpawnRequest& q, Plan& plan, IsolationReport& report) {
+  plan.words = q.arguments;
   plan.drop_root = ::geteuid() == 0 && q.drop_root;
-  plan.directory = q.writable.empty() ? "/tmp" : q.writable.string();
   plan.filter_from_pipe = true;
+  FIEL_TRY(TempDir stage, TempDir::create("fiel-run"));
+  std::error_code ec;
+  fs::permissions(stage.path(), fs::perms(0755), ec);
+  FIEL_TRY_STATUS(stage_files(q, stage.path(), plan.words));
+  // Its /tmp: the one folder that it may write to.
+  fs::path tmp = stage.path() / "tmp";
+  fs::create_directory(tmp, ec);
+  if (plan.drop_root && ::chown(tmp.c_str(), kNobody, kNobody) != 0)
+    return fail(ErrorCode::io, "cannot hand a folder to the unprivileged user");
+  for (const auto& [key, value] : q.environment)
+    plan.variables.push_back(key + "=" + (value == "/tmp" ? tmp.string() : value));
+  plan.directory = q.writable.empty() ? tmp.string() : q.writable.string();
+  std::vector<fs::path> readable = system_folders(q), writable = {tmp};
+  readable.insert(readable.end(), {"/etc/ld.so.cache", "/etc/alternatives", stage.path()});
+  readable.insert(readable.end(), q.read_only.begin(), q.read_only.end());
+  if (!q.writable.empty()) writable.push_back(q.writable);
+  if (auto rules = landlock_rules(readable, writable)) {
+    plan.landlock = Fd(::fcntl(rules->get(), F_DUPFD_CLOEXEC, kFirstPrivateFd));
+    report.in_force.push_back("files by Landlock");
+  } else {
+    report.missing.push_back(to_string(rules.error()));
+  }
+  plan.stage.push_back(std::move(stage));
   return {};
 }
 
@@ -291,7 +316,8 @@ Result<std::unique_ptr<Child>> start(const SpawnRequest& q, Plan plan, Isolation
     plan.descriptors.emplace_back(copy.get(), theirs);
     plan.owned.push_back(std::move(copy));
   }
-  for (const auto& [key, value] : q.environment) plan.variables.push_back(key + "=" + value);
+  if (plan.variables.empty())
+    for (const auto& [key, value] : q.environment) plan.variables.push_back(key + "=" + value);
   for (std::string& w : plan.words) plan.argv.push_back(w.data());
   for (std::string& v : plan.variables) plan.envp.push_back(v.data());
   plan.argv.push_back(nullptr);
@@ -373,13 +399,14 @@ Result<std::unique_ptr<Child>> spawn(const SpawnRequest& request, const Isolatio
         trial.problems.empty() ? "do not ask for less than is required" : trial.problems.front());
   Plan plan;
   plan.limits = policy.limits;
+  bool dropped = namespaces ? trial.form->drop_root : ::geteuid() == 0 && request.drop_root;
+  IsolationReport report = describe(trial, namespaces, dropped);
+  if (!namespaces && policy.wanted < Level::namespaces) report.missing.clear();
   if (namespaces) {
     FIEL_TRY_STATUS(plan_namespaces(request, *trial.form, plan));
   } else {
-    FIEL_TRY_STATUS(plan_limits(request, plan));
+    FIEL_TRY_STATUS(plan_limits(request, plan, report));
   }
-  IsolationReport report = describe(trial, namespaces, plan.drop_root);
-  if (!namespaces && policy.wanted < Level::namespaces) report.missing.clear();
   return start(request, std::move(plan), std::move(report), policy.limits);
 }
 

@@ -29,15 +29,15 @@ fi
 FIEL_BUILD_DIR=$(dirname "$binary") inside "$root/run" setup
 found=$(inside "$binary" doctor --json | python3 -c '
 import json, sys
-for check in json.load(sys.stdin)["checks"]:
-    if check["name"] == "compiler": print(check["status"], check.get("path", ""))')
+for item in json.load(sys.stdin)["items"]:
+    if item["id"] == "compiler": print(item["state"], item["found"])')
 echo "compiler: $found"
-case $found in "ok $cache/cuda/"*) ;; *) echo "the compiler is not the one from the wheels"; exit 1 ;; esac
+case $found in "ok nvcc "*"at $cache/cuda/"*) ;; *) echo "the compiler is not the one from the wheels"; exit 1 ;; esac
 inside "$binary" judge --seed 1 "$root/tasks/softmax.toml" "$root/examples/softmax/online.cu" --json >"$cache/verdict.json"
 python3 - "$cache/verdict.json" <<'P'
 import json, sys
 verdict = json.load(open(sys.argv[1]))
 verdict = verdict.get("verdicts", [verdict])[0]
 assert verdict["status"] == "correct", verdict["status"]
-print("correct, compiled by", verdict["environment"].get("nvcc"))
+print("correct, compiled by", verdict["environment"]["compiler"])
 P

@@ -397,14 +397,16 @@ void merge(const Partial& p, Partial& sum) {
   sum.storage2 += p.storage2;
 }
 
-/// The root mean squares that limits and classes are made of.
+/// The root mean squares that limits and classes are made of. `few`: a mean over few elements may
+/// be all worst cases of rounding, twice what it is over many.
 struct Rms {
   double error, output, sensitivity, storage;
+  double few = 1;
 };
 
 double limit_at(double unit, const Rms& rms, const OutputRounding& rounding) {
-  return kRms * unit * rms.sensitivity + kRmsStorage * rms.storage + rounding.rms * rms.output +
-         rounding.absolute;
+  return kRms * unit * rms.sensitivity +
+         rms.few * (kRmsStorage * rms.storage + rounding.rms * rms.output) + rounding.absolute;
 }
 
 NumericsClass class_of_output(DType t) {
@@ -497,7 +499,8 @@ Result<Comparison> compare(const Tensor& reference, const Tensor& actual, const 
 
   const double counted = static_cast<double>(std::max<int64_t>(1, sum.counted));
   const Rms rms = {std::sqrt(sum.error2 / counted), std::sqrt(sum.output2 / counted),
-                   std::sqrt(sum.sensitivity2 / counted), std::sqrt(sum.storage2 / counted)};
+                   std::sqrt(sum.sensitivity2 / counted), std::sqrt(sum.storage2 / counted),
+                   1 + 4 / std::sqrt(counted)};
   Comparison out;
   out.elements = pieces.n;
   out.compared = sum.compared;

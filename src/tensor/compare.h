@@ -37,7 +37,8 @@ enum class SpecialRule : uint8_t {
 /// What an output may differ by. With u = unit, g = 2 + sqrt(reduction_length), y the reference,
 /// s the sensitivity (|y| + R where there is none) and R the rms of y over the element's row:
 ///   bound = factor · u · g · (8 s + 4 R) + 4 storage + rounding of the output type
-///   rms limit = factor · 2 u · g · rms(s) + 1.5 rms(storage) + rounding of the output type
+///   rms limit = factor · 2 u · g · rms(s) + h · (1.5 rms(storage) + rounding of the output type),
+///   h = 1 + 4 / sqrt(elements)
 /// Where lowest is tf32, u · g gives way to max(u · g, 2^-11).
 struct ErrorModel {
   DType output = DType::f32;

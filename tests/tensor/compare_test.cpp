@@ -144,6 +144,18 @@ TEST(Compare, RowsOfSmallScaleAreHeldToTheirOwnScale) {
   EXPECT_FALSE(check(reference, actual).accepted());
 }
 
+TEST(Compare, FewElementsMayAllBeWorstCasesOfRounding) {
+  // Ties just above powers of two, rounded once; then truncated by a whole step.
+  for (DType t : {DType::bf16, DType::f16, DType::e4m3}) {
+    const double step = 2 * unit_roundoff(t);
+    ErrorModel model{.output = t};
+    Tensor once = Tensor::from_f64(t, {2}, std::vector<double>{1, 4});
+    EXPECT_TRUE(check(f64({1 + step / 2, 4 + 2 * step}), once, model).accepted());
+    EXPECT_TRUE(check(f64({1 + step * 0.99, 4 + 4 * step * 0.99}), once, model).accepted());
+    EXPECT_FALSE(check(f64({1 + step * 1.5, 4 + 6 * step}), once, model).accepted());
+  }
+}
+
 TEST(Compare, StridedTensorsCompareLikeTheirCopies) {
   Tensor reference = *generate(*parse_distribution("normal"), DType::f64, {50, 70}, {5, 5});
   Tensor actual = reference.transposed(0, 1).to(DType::f32).transposed(0, 1);

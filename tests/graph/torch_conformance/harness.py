@@ -236,8 +236,8 @@ def differ(value, want, magnitude):
     else:
         finite = np.isfinite(w)
         same = np.where(np.isnan(w), np.isnan(value), value == w)
-        rms = float(np.sqrt(np.mean(np.square(w[finite])))) if finite.any() else 0.0
         with np.errstate(all="ignore"):
+            rms = float(np.sqrt(np.mean(np.square(w[finite])))) if finite.any() else 0.0
             bound = TOLERANCE * (np.abs(w) + min(rms, 1e300) + (magnitude or 0)) + 1e-305
             near = np.abs(value - w) <= bound
         bad = np.argwhere(~np.where(finite, near, same))

@@ -1,6 +1,6 @@
 """Compares the operator catalogue with PyTorch in float64.
 
-    run.py EVALUATOR [--group PREFIX] [--op NAME] [--case N] [--coverage]
+    run.py EVALUATOR [--group PREFIX] [--op NAME] [--case N] [--coverage] [--promotion]
 
 EVALUATOR is graph_evaluate_cases. Each operator has a generator of random cases in cases_*.py; a
 mismatch prints the expression, the inputs and the command that runs this case alone.
@@ -9,6 +9,7 @@ mismatch prints the expression, the inputs and the command that runs this case a
 import argparse
 import subprocess
 import sys
+import warnings
 
 import torch
 
@@ -16,9 +17,12 @@ import cases_dense
 import cases_elementwise
 import cases_layers
 import cases_shape
+import promotion
 from harness import Batch, Random, mismatch
 
 torch.set_num_threads(1)
+warnings.filterwarnings("ignore", module="torch")
+warnings.filterwarnings("ignore", message=".*(degrees of freedom|padding='same'|reduction: 'mean').*")
 OPERATORS = {}
 for module in (cases_elementwise, cases_dense, cases_layers, cases_shape):
     for name, spec in module.OPERATORS.items():
@@ -49,6 +53,18 @@ def report(evaluator, name, index, case, problem):
     print(f"  reproduce: {sys.argv[0]} {evaluator} --op {name} --case {index}")
 
 
+def check_promotion(evaluator):
+    results = promotion.check(evaluator)
+    bad = 0
+    for case, (_, spec_case, want), got in results:
+        problem = mismatch(spec_case, want, got)
+        if problem:
+            bad += 1
+            print(f"MISMATCH {problem}\n  {case['text']}: {[(i['dtype'], i['shape']) for i in case['inputs']]}")
+    print(f"{len(results)} pairs of dtypes, {bad} mismatches")
+    return bad == 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("evaluator")
@@ -56,10 +72,13 @@ def main():
     parser.add_argument("--op")
     parser.add_argument("--case", type=int)
     parser.add_argument("--coverage", action="store_true")
+    parser.add_argument("--promotion", action="store_true")
     args = parser.parse_args()
     rows = catalogue(args.evaluator)
     if args.coverage:
         return 0 if check_coverage(rows) else 1
+    if args.promotion:
+        return 0 if check_promotion(args.evaluator) else 1
     batch, origin = Batch(), []
     for name, spec in OPERATORS.items():
         if name not in rows or not rows[name].startswith(args.group) or (args.op and name != args.op):

@@ -151,12 +151,50 @@ bool quick_shared(Warp& warp, const AccessSpec& spec, const uint64_t* addresses,
   return false;
 }
 
+/// Loads of 2, 4 or 8 bytes, all lanes inside, aligned and settled: what wmma.load does most.
+template <uint32_t kBytes>
+bool quick_shared_load(Warp& warp, const uint64_t* addresses, uint32_t mask, LanePointers& to) {
+  Cta& cta = *warp.cta;
+  uint64_t all = 0, highest = 0;
+  const uint64_t any = addresses[first_lane(mask)];
+  alignas(64) uint64_t at[kLanes];
+  for (int i = 0; i < kLanes; ++i) {
+    at[i] = (mask >> i & 1u) != 0 ? addresses[i] : any;
+    all |= at[i];
+  }
+  // Offsets are below 2^32 once their union is.
+  if ((all & (kBytes - 1)) != 0 || all >> 32 != 0) return false;
+  for (int i = 0; i < kLanes; ++i) highest = at[i] > highest ? at[i] : highest;
+  if (highest + kBytes > cta.shared_bytes) return false;
+  uint32_t wrong = 0;
+  for (int i = 0; i < kLanes; ++i) {
+    if constexpr (kBytes == 8) {
+      uint16_t state;
+      memcpy(&state, cta.shared_shadow + (at[i] >> 2), 2);
+      wrong |= state ^ 0x5555u;
+    } else {
+      const uint8_t bits = kBytes == 4 ? 0xff : state_bits(at[i] & 3, kBytes);
+      wrong |= static_cast<uint32_t>((cta.shared_shadow[at[i] >> 2] ^ 0x55) & bits);
+    }
+    to.at[i] = cta.shared + at[i];
+  }
+  return wrong == 0;
+}
+
+bool quick(Warp& warp, const AccessSpec& spec, const uint64_t* addresses, uint32_t mask,
+           LanePointers& to) {
+  if (spec.bytes == 16) return quick_shared(warp, spec, addresses, mask, to);
+  if (spec.kind != AccessKind::load || spec.alignment > spec.bytes) return false;
+  if (spec.bytes == 4) return quick_shared_load<4>(warp, addresses, mask, to);
+  if (spec.bytes == 2) return quick_shared_load<2>(warp, addresses, mask, to);
+  if (spec.bytes == 8) return quick_shared_load<8>(warp, addresses, mask, to);
+  return false;
+}
+
 uint32_t access_space(Warp& warp, const Op& op, const AccessSpec& spec, ptx::Space space,
                       const uint64_t* addresses, uint32_t mask, LanePointers& to) {
   Faults faults;
-  const bool quick = space == ptx::Space::shared && spec.bytes == 16 &&
-                     quick_shared(warp, spec, addresses, mask, to);
-  if (!quick) {
+  if (space != ptx::Space::shared || !quick(warp, spec, addresses, mask, to)) {
     const uint32_t alignment = spec.alignment != 0 ? spec.alignment : spec.bytes;
     for_lanes(mask, [&](int lane) {
       if ((addresses[lane] & (alignment - 1)) != 0) faults.misaligned |= 1u << lane;
@@ -202,6 +240,15 @@ uint32_t access(Warp& warp, const Op& op, const AccessSpec& spec, const uint64_t
     return access_space(warp, op, spec, spec.space, addresses, mask, to);
   uint32_t shared = 0, local = 0;
   alignas(64) uint64_t offsets[kLanes];
+  if (mask == kFullMask) {
+    uint64_t high = 0;
+    for (int i = 0; i < kLanes; ++i) {
+      offsets[i] = addresses[i] - kSharedWindow;
+      high |= offsets[i];
+    }
+    if (high < kWindowBytes)
+      return access_space(warp, op, spec, ptx::Space::shared, offsets, mask, to);
+  }
   for_lanes(mask, [&](int lane) {
     const uint64_t address = addresses[lane];
     if (address - kSharedWindow < kWindowBytes) {

@@ -113,7 +113,8 @@ void VirtualDevice::prepare(LaunchState& launch, const LaunchRequest& request, c
   launch.order = block_order(request.schedule, launch.blocks);
   launch.resident_limit = request.cooperative ? launch.blocks : kMaxResident;
   // One worker wherever another count could give another outcome.
-  const bool alone = code.order_sensitive || request.cooperative || request.checks.global_races;
+  const bool alone = code.order_sensitive || request.cooperative || request.checks.global_races ||
+                     request.schedule.seed != 0 || request.schedule.quantum != 0;
   const uint64_t workers = alone ? 1 : std::min<uint64_t>(options_.threads, launch.blocks);
   const Checks& checks = request.checks;
   const uint32_t watch = (checks.metrics ? kWatchMetrics : 0) |

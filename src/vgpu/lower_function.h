@@ -96,6 +96,11 @@ class FunctionLowering {
 /// Bits of the register that an immediate in this place stands for.
 uint32_t immediate_bits(const ptx::Instruction& instruction, uint32_t operand);
 
+/// Registers whose value changes while a warp runs.
+bool is_clock(ptx::SpecialReg special);
+/// SlotInit::bytes of a register of so many bits.
+uint8_t init_bytes(uint32_t bits);
+
 /// Built-in functions (builtins.cpp): the handler, or null when the name is not one. The op's
 /// operand list: arguments' frame offsets, then results'.
 struct Builtin {

@@ -12,7 +12,11 @@
 namespace fiel::worker {
 namespace {
 
+#ifdef __SANITIZE_THREAD__  // its shadow lies where we would map
+constexpr uint64_t kFirstAddress = 0x7e90'0000'0000, kLastAddress = 0x7f00'0000'0000;
+#else
 constexpr uint64_t kFirstAddress = 0x2000'0000'0000, kLastAddress = 0x4000'0000'0000;
+#endif
 constexpr uint64_t kAlign = 2ull << 20;
 
 uint32_t mark_of(uint64_t word) {

@@ -1,5 +1,6 @@
 // The stand-in runtime's graphs: capture, explicit nodes, instantiation, replay.
 #include <algorithm>
+#include <set>
 
 #include "worker/runtime_server.h"
 

@@ -19,7 +19,7 @@ inline constexpr uint32_t kMaxTensors = 256;
 
 /// Candidate -> device. New requests go to the end: the numbers are the protocol's version.
 enum class Rt : uint16_t {
-  hello = 1,          ///< {} -> {u64 arena begin, u64 arena end} + window descriptor
+  hello = 1,          ///< {} -> {u64 device memory, u32 multiprocessors} + window descriptor
   ready,              ///< {} no reply: the kernel is loaded and waits for `run`
   load_failed,        ///< {text} no reply
   returned,           ///< {i32 code, i32 last CUDA error} no reply
@@ -47,7 +47,7 @@ enum class Rt : uint16_t {
   stream_synchronize,
   stream_query,
   stream_wait_event,  ///< {u64 stream, u64 event}
-  stream_info,        ///< {u64 stream} -> {u32 flags, u32 capturing, u64 graph}
+  stream_info,        ///< {u64 stream} -> {u32 flags, u32 capturing}
   event_create,       ///< {} -> {u64 event}
   event_destroy,      ///< {u64 event}
   event_record,       ///< {u64 stream, u64 event}

@@ -13,7 +13,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -162,7 +161,6 @@ class RuntimeServer {
   uint64_t stream_ = 0;  ///< the one that fiel_run gets
   uint64_t next_handle_ = kFirstHandle;
   std::map<uint64_t, Event> events_;
-  std::set<uint64_t> asked_;  ///< events and streams that answered "not ready" once
   std::vector<std::shared_ptr<Capture>> captures_;
   std::map<uint64_t, std::shared_ptr<Graph>> graphs_;
   std::map<uint64_t, std::shared_ptr<Graph>> execs_;

@@ -133,10 +133,8 @@ int32_t RuntimeServer::on_stream(Rt op, WireReader& in, WireWriter& out) {
       return kCudaSuccess;
     }
     case Rt::stream_info: {
-      uint64_t graph = 0;
       out.put<uint32_t>(timeline_.is_non_blocking(stream) ? kNonBlocking : 0);
       out.put<uint32_t>(capture != nullptr);
-      out.put(graph);
       return kCudaSuccess;
     }
     default:

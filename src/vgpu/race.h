@@ -123,6 +123,7 @@ class SharedRaces {
   void split_to(uint32_t shift);
   uint32_t shift_ = 2;  ///< log2 of the granule: words, until something smaller is accessed
   uint32_t bytes_ = 0;
+  size_t granules_ = 0;
   std::vector<Epoch> write_, read_;           ///< last write; last read (tag: highest clock)
   std::vector<uint32_t> write_op_, read_op_;  ///< op | flags
   std::vector<uint32_t> readers_;  ///< warps that read since the last write or ordering point

@@ -18,6 +18,14 @@ constexpr uint32_t kOpMask = kInexact - 1;
 [[gnu::target("avx2")]] inline __m256i not_above(__m256i v, __m256i limit) {
   return _mm256_cmpeq_epi32(_mm256_max_epu32(v, limit), limit);
 }
+[[gnu::target("avx2")]] inline __m256i ones() { return _mm256_set1_epi32(-1); }
+[[gnu::target("avx2")]] inline __m256i load(const std::vector<uint32_t>& plane, uint64_t g) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&plane[g]));
+}
+[[gnu::target("avx2")]] inline void store(std::vector<uint32_t>& plane, uint64_t g, __m256i v,
+                                          __m256i lanes) {
+  _mm256_maskstore_epi32(reinterpret_cast<int*>(&plane[g]), lanes, v);
+}
 
 }  // namespace
 
@@ -25,7 +33,7 @@ constexpr uint32_t kOpMask = kInexact - 1;
 struct SharedAccess {
   SharedRaces& races;
   BlockClocks& clocks;
-  const RaceRequest& request;
+  RaceRequest request;
   const RaceSink& sink;
   uint32_t warp;
   uint32_t own_clock;
@@ -112,40 +120,44 @@ struct SharedAccess {
         equal ? Grade::info : Grade::error, true, make_epoch(own_clock, warp, lane), request.op);
   }
 
-  /// Eight granules at once: true when all are ordered before us and were updated.
-  [[gnu::target("avx2")]] bool fast_read8(uint64_t g, __m256i mine, __m256i floor_limit) const {
-    __m256i written = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&races.write_[g]));
-    __m256i tags = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&races.read_[g]));
-    // Readers of other warps that share our tag would be forgotten: only a tag of ours alone is
-    // kept.
-    __m256i readers = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&races.readers_[g]));
-    __m256i alone = _mm256_cmpeq_epi32(readers, _mm256_set1_epi32(static_cast<int>(1u << warp)));
-    __m256i ok_tags = _mm256_or_si256(not_above(tags, floor_limit),
-                                      _mm256_and_si256(_mm256_cmpeq_epi32(tags, mine), alone));
-    __m256i ok_written =
-        _mm256_or_si256(not_above(written, floor_limit), _mm256_cmpeq_epi32(written, mine));
-    __m256i ok = _mm256_and_si256(ok_written, ok_tags);
-    if (_mm256_movemask_epi8(ok) != -1) return false;
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(&races.read_[g]), mine);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(&races.read_op_[g]),
-                        _mm256_set1_epi32(static_cast<int>(request.op)));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(&races.readers_[g]),
-                        _mm256_set1_epi32(static_cast<int>(1u << warp)));
+  /// Eight consecutive granules of one access, of which those under `lanes` count: true when all
+  /// are ordered and were updated. A granule whose readers all have our clock only gains a reader.
+  [[gnu::target("avx2")]] bool fast_read(uint64_t g, __m256i mine, __m256i limit,
+                                         __m256i lanes) const {
+    const __m256i written = load(races.write_, g), tags = load(races.read_, g);
+    const __m256i own = _mm256_cmpeq_epi32(_mm256_srli_epi32(tags, 10),
+                                           _mm256_set1_epi32(static_cast<int>(own_clock)));
+    const __m256i old = not_above(tags, limit);
+    const __m256i fine = _mm256_and_si256(
+        _mm256_or_si256(not_above(written, limit), _mm256_cmpeq_epi32(written, mine)),
+        _mm256_or_si256(old, own));
+    if (_mm256_movemask_epi8(_mm256_or_si256(fine, _mm256_xor_si256(lanes, ones()))) != -1)
+      return false;
+    const __m256i bit = _mm256_set1_epi32(static_cast<int>(1u << warp));
+    const __m256i readers = load(races.readers_, g), ops = load(races.read_op_, g);
+    const __m256i op =
+        _mm256_set1_epi32(static_cast<int>(request.op | (request.many_lanes ? kManyLanes : 0)));
+    // Same clock, another lane: only the flag needs to know.
+    const __m256i many = _mm256_andnot_si256(_mm256_cmpeq_epi32(tags, mine),
+                                             _mm256_set1_epi32(static_cast<int>(kManyLanes)));
+    store(races.read_, g, _mm256_blendv_epi8(tags, mine, old), lanes);
+    store(races.readers_, g, _mm256_blendv_epi8(_mm256_or_si256(readers, bit), bit, old), lanes);
+    store(races.read_op_, g, _mm256_blendv_epi8(_mm256_or_si256(ops, many), op, old), lanes);
     return true;
   }
-  [[gnu::target("avx2")]] bool fast_write8(uint64_t g, __m256i mine, __m256i floor_limit) const {
-    __m256i written = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&races.write_[g]));
-    __m256i tags = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&races.read_[g]));
-    __m256i readers = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&races.readers_[g]));
-    __m256i ok_write =
-        _mm256_or_si256(not_above(written, floor_limit), _mm256_cmpeq_epi32(written, mine));
-    __m256i ok_read = _mm256_or_si256(not_above(tags, floor_limit),
-                                      _mm256_cmpeq_epi32(readers, _mm256_setzero_si256()));
-    if (_mm256_movemask_epi8(_mm256_and_si256(ok_write, ok_read)) != -1) return false;
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(&races.write_[g]), mine);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(&races.write_op_[g]),
-                        _mm256_set1_epi32(static_cast<int>(request.op)));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(&races.readers_[g]), _mm256_setzero_si256());
+  [[gnu::target("avx2")]] bool fast_write(uint64_t g, __m256i mine, __m256i limit,
+                                          __m256i lanes) const {
+    const __m256i written = load(races.write_, g);
+    const __m256i unread =
+        _mm256_or_si256(not_above(load(races.read_, g), limit),
+                        _mm256_cmpeq_epi32(load(races.readers_, g), _mm256_setzero_si256()));
+    const __m256i fine = _mm256_and_si256(
+        _mm256_or_si256(not_above(written, limit), _mm256_cmpeq_epi32(written, mine)), unread);
+    if (_mm256_movemask_epi8(_mm256_or_si256(fine, _mm256_xor_si256(lanes, ones()))) != -1)
+      return false;
+    store(races.write_, g, mine, lanes);
+    store(races.write_op_, g, _mm256_set1_epi32(static_cast<int>(request.op)), lanes);
+    store(races.readers_, g, _mm256_setzero_si256(), lanes);
     return true;
   }
 
@@ -161,23 +173,56 @@ struct SharedAccess {
       __m256i mine =
           _mm256_add_epi32(_mm256_srli_epi32(index, lane_shift),
                            _mm256_set1_epi32(static_cast<int>(make_epoch(own_clock, warp, 0))));
-      bool done = request.synchronizing ? false
-                  : request.write       ? fast_write8(first + i, mine, limit)
-                                        : fast_read8(first + i, mine, limit);
+      const bool done =
+          !request.synchronizing && (request.write ? fast_write(first + i, mine, limit, ones())
+                                                   : fast_read(first + i, mine, limit, ones()));
       for (uint32_t j = i; !done && j < i + 8; ++j)
         request.write ? write(first + j, j >> lane_shift) : read(first + j, j >> lane_shift);
     }
   }
 
-  void scattered() const {
-    if (request.write && !request.synchronizing) check_same_instruction();
-    uint64_t granules = races.write_.size();
+  /// Lanes that read one address are one reader; which of them stand for others is in `many`.
+  uint32_t distinct_readers(uint32_t& many) const {
+    uint8_t first[64];
+    uint64_t used = 0;
+    uint32_t distinct = 0;
+    const int shift = std::countr_zero(request.bytes);
     for (uint32_t m = request.mask; m != 0; m &= m - 1) {
-      uint32_t lane = static_cast<uint32_t>(std::countr_zero(m));
-      uint64_t begin = request.addresses[lane] >> races.shift_;
-      uint64_t end = (request.addresses[lane] + request.bytes - 1) >> races.shift_;
-      for (uint64_t g = begin; g <= end && g < granules; ++g)
-        request.write ? write(g, lane) : read(g, lane);
+      const uint32_t lane = static_cast<uint32_t>(std::countr_zero(m));
+      const uint64_t slot = request.addresses[lane] >> shift & 63, bit = uint64_t{1} << slot;
+      if ((used & bit) != 0 && request.addresses[first[slot]] == request.addresses[lane]) {
+        many |= 1u << first[slot];
+        continue;
+      }
+      distinct |= 1u << lane;
+      if ((used & bit) == 0) first[slot] = static_cast<uint8_t>(lane);
+      used |= bit;
+    }
+    return distinct;
+  }
+
+  [[gnu::target("avx2")]] void scattered() {
+    if (request.write && !request.synchronizing) check_same_instruction();
+    uint32_t many = 0;
+    const bool was_many = request.many_lanes;
+    const uint32_t lanes = request.write ? request.mask : distinct_readers(many);
+    const __m256i limit = _mm256_set1_epi32(static_cast<int>(clocks.floor(warp) << 10 | 1023));
+    for (uint32_t m = lanes; m != 0; m &= m - 1) {
+      const uint32_t lane = static_cast<uint32_t>(std::countr_zero(m));
+      request.many_lanes = was_many || (many >> lane & 1) != 0;
+      const uint64_t begin = request.addresses[lane] >> races.shift_;
+      const uint64_t end = (request.addresses[lane] + request.bytes - 1) >> races.shift_;
+      if (end >= races.granules_) continue;  // out of bounds is another check's finding
+      const int n = static_cast<int>(end - begin + 1);
+      if (n <= 8 && !request.synchronizing) {
+        const __m256i count =
+            _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+        const __m256i mine = _mm256_set1_epi32(static_cast<int>(make_epoch(own_clock, warp, lane)));
+        if (request.write ? fast_write(begin, mine, limit, count)
+                          : fast_read(begin, mine, limit, count))
+          continue;
+      }
+      for (uint64_t g = begin; g <= end; ++g) request.write ? write(g, lane) : read(g, lane);
     }
   }
 };
@@ -186,8 +231,10 @@ void SharedRaces::start_block(uint32_t shared_bytes) {
   released_.clear();
   if (shared_bytes <= bytes_) return;
   bytes_ = shared_bytes;
-  size_t granules = (size_t{bytes_} >> shift_) + 1;
-  for (auto* plane : {&write_, &read_, &write_op_, &read_op_, &readers_}) plane->resize(granules);
+  granules_ = (size_t{bytes_} >> shift_) + 1;
+  // Eight more than there are: vector loads may look past the end.
+  for (auto* plane : {&write_, &read_, &write_op_, &read_op_, &readers_})
+    plane->resize(granules_ + 8);
 }
 
 void SharedRaces::clear() {
@@ -199,10 +246,11 @@ void SharedRaces::clear() {
 void SharedRaces::split_to(uint32_t shift) {
   size_t factor = size_t{1} << (shift_ - shift);
   for (auto* plane : {&write_, &read_, &write_op_, &read_op_, &readers_}) {
-    std::vector<uint32_t> finer(plane->size() * factor);
-    for (size_t i = 0; i < finer.size(); ++i) finer[i] = (*plane)[i / factor];
+    std::vector<uint32_t> finer(granules_ * factor + 8);
+    for (size_t i = 0; i < granules_ * factor; ++i) finer[i] = (*plane)[i / factor];
     *plane = std::move(finer);
   }
+  granules_ *= factor;
   shift_ = shift;
 }
 
@@ -222,7 +270,7 @@ void SharedRaces::access(BlockClocks& clocks, uint32_t warp, const RaceRequest& 
   SharedAccess checker{*this, clocks, request, sink, warp, clocks.own(warp)};
   uint64_t last = (request.addresses[0] + uint64_t{kMaxWarps} * request.bytes) >> shift_;
   bool vector = request.contiguous && request.mask == ~0u && std::has_single_bit(request.bytes) &&
-                request.bytes >> shift_ != 0 && last <= write_.size();
+                request.bytes >> shift_ != 0 && last <= granules_;
   vector ? checker.contiguous() : checker.scattered();
   if (request.synchronizing && request.write) {
     const ClockRow& published = request.release ? clocks.row(warp) : clocks.fenced(warp, false);

@@ -85,25 +85,29 @@ struct Targets {
   const double* weight;  ///< per class, or null
   int64_t ignore;
   double smoothing;
+  uint32_t threads;
 };
 
 Losses class_losses(const double* logs, int64_t positions, int64_t classes, const Targets& t) {
   Losses out{Value::make({DType::f64, {positions}}), 0};
   std::vector<double> weights(static_cast<size_t>(positions));
-  for (int64_t p = 0; p < positions; ++p) {
+  auto one_loss = [&](int64_t p) {
     const double* row = logs + p * classes;
     int64_t k = t.target->integers()[p];
     double& loss = out.each.reals()[p];
     loss = 0;
-    if (k == t.ignore) continue;
+    if (k == t.ignore) return;
     double w = t.weight ? t.weight[k] : 1;
     weights[static_cast<size_t>(p)] = w;
     loss = -row[k] * w;
-    if (t.smoothing == 0) continue;
+    if (t.smoothing == 0) return;
     double all =
         sum_over(0, classes, [&](int64_t c) { return -row[c] * (t.weight ? t.weight[c] : 1); });
     loss = (1 - t.smoothing) * loss + t.smoothing / static_cast<double>(classes) * all;
-  }
+  };
+  parallel_for(positions, 256, t.threads, [&](int64_t from, int64_t to) {
+    for (int64_t p = from; p < to; ++p) one_loss(p);
+  });
   out.weight = sum(weights.data(), positions);
   return out;
 }
@@ -112,12 +116,14 @@ Losses probability_losses(const double* logs, const double* target, int64_t posi
                           int64_t classes, const Targets& t) {
   Losses out{Value::make({DType::f64, {positions}}), static_cast<double>(positions)};
   double even = t.smoothing / static_cast<double>(classes);
-  for (int64_t p = 0; p < positions; ++p)
-    out.each.reals()[p] = sum_over(0, classes, [&](int64_t c) {
-      double y = target[p * classes + c];
-      if (t.smoothing > 0) y = y * (1 - t.smoothing) + even;
-      return -logs[p * classes + c] * y * (t.weight ? t.weight[c] : 1);
-    });
+  parallel_for(positions, 16, t.threads, [&](int64_t from, int64_t to) {
+    for (int64_t p = from; p < to; ++p)
+      out.each.reals()[p] = sum_over(0, classes, [&](int64_t c) {
+        double y = target[p * classes + c];
+        if (t.smoothing > 0) y = y * (1 - t.smoothing) + even;
+        return -logs[p * classes + c] * y * (t.weight ? t.weight[c] : 1);
+      });
+  });
   return out;
 }
 
@@ -146,7 +152,8 @@ Result<Values> evaluate_class_loss(const Evaluation& e, bool log_softmax, double
   Classes k = classes_of(e.call).value();
   Value rows = class_rows(e, *e.inputs[0], k, log_softmax);
   int64_t positions = rows.size(0), ignore = e.call.integer("ignore_index");
-  Targets t{e.inputs[1], e.call.given(2) ? e.inputs[2]->reals() : nullptr, ignore, smoothing};
+  Targets t{e.inputs[1], e.call.given(2) ? e.inputs[2]->reals() : nullptr, ignore, smoothing,
+            e.threads};
   Losses losses;
   if (probabilities(e.call)) {
     Value target = class_rows(e, *e.inputs[1], k, false);

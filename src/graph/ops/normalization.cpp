@@ -162,11 +162,13 @@ Result<Values> evaluate_batch_norm(const Evaluation& e) {
     if (i != 1) dims.push_back(static_cast<int64_t>(i));
   Value rows = rows_of(x, dims, e.threads);
   std::vector<double> mean(static_cast<size_t>(x.size(1))), variance = mean;
-  for (size_t channel = 0; channel < mean.size(); ++channel) {
-    Moments m = moments(rows.reals() + static_cast<int64_t>(channel) * rows.size(1), rows.size(1));
-    mean[channel] = m.mean;
-    variance[channel] = m.squares / static_cast<double>(rows.size(1));
-  }
+  parallel_for(rows.size(0), 1, e.threads, [&](int64_t from, int64_t to) {
+    for (int64_t channel = from; channel < to; ++channel) {
+      Moments m = moments(rows.reals() + channel * rows.size(1), rows.size(1));
+      mean[static_cast<size_t>(channel)] = m.mean;
+      variance[static_cast<size_t>(channel)] = m.squares / static_cast<double>(rows.size(1));
+    }
+  });
   return Values{apply_statistics(e, mean.data(), variance.data())};
 }
 

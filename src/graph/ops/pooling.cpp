@@ -50,6 +50,7 @@ Result<Window> pool_window(const Call& c, size_t dims, bool dilated, bool padded
   if (dilated) {
     FIEL_TRY(w.dilation, triple(c, "dilation", c.integers("dilation"), dims, 1, 1));
   }
+  FIEL_TRY_STATUS(check_shape({w.kernel[0], w.kernel[1], w.kernel[2]}));
   bool ceil_mode = c.flag("ceil_mode");
   for (size_t i = 0; i < 3; ++i) {
     if (w.before[i] > w.kernel[i] / 2)
@@ -99,7 +100,9 @@ Range3 clipped(const Window& w, const Triple& at) {
   for (size_t i = 0; i < 3; ++i) {
     r.from[i] = at[i] * w.stride[i] - w.before[i];
     r.to[i] = std::min(r.from[i] + w.dilation[i] * (w.kernel[i] - 1) + 1, w.in[i]);
-    while (r.from[i] < 0) r.from[i] += w.dilation[i];
+    // To the first tap inside, without a step for each of a hostile padding's billions.
+    if (r.from[i] < 0)
+      r.from[i] += (-r.from[i] + w.dilation[i] - 1) / w.dilation[i] * w.dilation[i];
   }
   return r;
 }

@@ -98,8 +98,11 @@ Value reduce_integers(const Evaluation& e, const Value& x, const TensorType& typ
   Value rows = rows_of(x, dims, e.threads);
   Value out = Value::make(type);
   int64_t n = rows.size(1);
-  for (int64_t r = 0; r < rows.size(0); ++r)
-    out.integers()[r] = wrap_integer(type.dtype, f(rows.integers() + r * n, n));
+  parallel_for(rows.size(0), std::max<int64_t>(1, 8192 / std::max<int64_t>(n, 1)), e.threads,
+               [&](int64_t from, int64_t to) {
+                 for (int64_t r = from; r < to; ++r)
+                   out.integers()[r] = wrap_integer(type.dtype, f(rows.integers() + r * n, n));
+               });
   return out;
 }
 
@@ -159,9 +162,13 @@ Value extreme_indices(const Evaluation& e, const TensorType& type) {
   Value rows = rows_of(*e.inputs[0], dims, e.threads);
   Value out = Value::make(type);
   int64_t n = rows.size(1);
-  for (int64_t r = 0; r < rows.size(0); ++r)
-    out.integers()[r] = rows.floating() ? extreme_position<Max>(rows.reals() + r * n, n)
-                                        : extreme_position<Max>(rows.integers() + r * n, n);
+  parallel_for(rows.size(0), std::max<int64_t>(1, 8192 / std::max<int64_t>(n, 1)), e.threads,
+               [&](int64_t from, int64_t to) {
+                 for (int64_t r = from; r < to; ++r)
+                   out.integers()[r] = rows.floating()
+                                           ? extreme_position<Max>(rows.reals() + r * n, n)
+                                           : extreme_position<Max>(rows.integers() + r * n, n);
+               });
   return out;
 }
 

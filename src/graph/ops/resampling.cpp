@@ -183,6 +183,8 @@ Result<Window> patch_window(const Call& c, const Triple& image) {
     if (room < 0) return refuse("the kernel does not fit the padded image");
     w.out[i] = room / w.stride[i] + 1;
   }
+  FIEL_TRY_STATUS(check_shape({w.out[0], w.out[1], w.out[2]}));
+  FIEL_TRY_STATUS(check_shape({w.kernel[0], w.kernel[1], w.kernel[2]}));
   return w;
 }
 

@@ -225,6 +225,9 @@ Result<Types> infer_pixels(const Call& c) {
   if (x.size() < 3) return refuse("input must have at least three dimensions");
   if (r < 1 || r > (1 << 15)) return refuse("the factor must be at least 1");
   int64_t &channels = x[x.size() - 3], &height = x[x.size() - 2], &width = x[x.size() - 1];
+  // An empty plane lets the channels be as many as they like.
+  if (!Up && channels > kMaxElements / (r * r))
+    return fail(ErrorCode::limit, "the result is too large");
   if (Up ? channels % (r * r) != 0 : height % r != 0 || width % r != 0)
     return refuse(fmt::format("{} does not divide by {}", fiel::to_string(x), r));
   channels = Up ? channels / (r * r) : channels * r * r;

@@ -10,6 +10,7 @@
 #include "cli/kernel_files.h"
 #include "cli/progress.h"
 #include "judge/prepared.h"
+#include "judge/readable.h"
 #include "judge/rig.h"
 #include "judge/shapes.h"
 #include "kernel/kernel.h"

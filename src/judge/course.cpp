@@ -92,6 +92,9 @@ void Course::decide(VerdictStatus status, std::string reason, const PlannedShape
   w.call = call;
   w.note = verdict_.reason;
   verdict_.witness = std::move(w);
+  if (status != VerdictStatus::unsupported) return;
+  verdict_.unsupported_by = "device";
+  verdict_.witness.reset();
 }
 
 Status Course::note_stale(const Call& call, const PlannedShape& shape, Probe probe) {
@@ -195,7 +198,7 @@ Result<bool> Course::check_call(Rig& rig, const PlannedShape& shape, const Prepa
   keep(last_);
   Preparation named = prepared;
   named.recipe.probe = call_options.probe;
-  if (last_.status == worker::CallStatus::unsupported) {
+  if (last_.status == worker::CallStatus::unsupported && !last_.fault) {
     if (!refused(shape.name)) verdict_.refused_shapes.push_back(shape.name);
     return false;
   }

@@ -47,7 +47,12 @@ std::string demangled(std::string_view name) {
 }
 
 std::string readable(std::string_view raw) {
-  const std::string text = without_build_folder(std::string(raw));
+  std::string text = without_build_folder(std::string(raw));
+  // Where the compiler's sandbox keeps the source.
+  static constexpr std::string_view kInside = "/kernel/";
+  for (size_t at = text.find(kInside); at != std::string::npos; at = text.find(kInside, at + 1))
+    if (at == 0 || std::isspace(static_cast<unsigned char>(text[at - 1])) || text[at - 1] == '(')
+      text.erase(at, kInside.size());
   std::string out;
   for (size_t i = 0; i < text.size();) {
     const bool starts = text.compare(i, 2, "_Z") == 0 && (i == 0 || !is_name(text[i - 1]));

@@ -102,7 +102,9 @@ std::string probe_table(const Verdict& v, const Painter& p) {
     } else {
       text += fmt::format("{:>13}{:>11}{:>9}", "-", "-", "-");
     }
-    text += r.outcome == ProbeOutcome::failed ? "  " + p.red("failed") : "  " + p.green("ok");
+    text += r.outcome == ProbeOutcome::failed   ? "  " + p.red("failed")
+            : r.outcome == ProbeOutcome::passed ? "  " + p.green("ok")
+                                                : "  " + p.dim(judge::name_of(r.outcome));
     text += "\n";
   }
   return text;

@@ -219,6 +219,18 @@ class Kernels(Case):
         r, v = self.judge(HEAD + KERNEL + run_body().replace("128, 0, stream", "4096, 0, stream"))
         self.assertEqual((r.code, v["status"]), (1, "runtime_error"), v["reason"])
 
+    def test_instructions_beyond_the_device_are_unsupported_and_no_fault_of_the_kernel(self):
+        cluster = 'asm volatile("barrier.cluster.arrive; barrier.cluster.wait;"); if (i < n)'
+        r, v = self.judge(HEAD + KERNEL.replace("if (i < n)", cluster) + run_body())
+        self.assertEqual((r.code, v["status"]), (3, "unsupported"), v["reason"])
+        self.assertEqual(v["unsupported_by"], "device")
+        self.assertIn("barrier.cluster", v["reason"])
+
+    def test_refusing_the_tasks_shape_is_unsupported_by_the_kernel(self):
+        r, v = self.judge(HEAD + KERNEL + run_body(before="  return FIEL_UNSUPPORTED;\n"))
+        self.assertEqual((r.code, v["status"]), (1, "unsupported"), v["reason"])
+        self.assertEqual(v["unsupported_by"], "kernel")
+
     def test_goes_on_with_the_next_kernel(self):
         folder = os.path.join(self.folder.name, "kernels")
         os.mkdir(folder)

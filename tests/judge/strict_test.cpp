@@ -209,6 +209,20 @@ TEST(Strict, RefusingAShapeOfTheTaskIsUnsupportedByTheKernel) {
   EXPECT_EQ(exit_code_of(v), 1);
 }
 
+TEST(Strict, WhatTheDeviceCannotExecuteIsNotTheKernelsFault) {
+  const Verdict v = judge(add_task(), [] {
+    return [](FakeCall& c) {
+      c.outcome.status = worker::CallStatus::unsupported;
+      c.outcome.module_error = "line 12: wgmma is not supported";
+    };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::unsupported);
+  EXPECT_EQ(v.unsupported_by, "device");
+  EXPECT_EQ(exit_code_of(v), 3);
+  EXPECT_NE(v.reason.find("wgmma"), std::string::npos);
+  EXPECT_TRUE(v.refused_shapes.empty());
+}
+
 TEST(Strict, SpecialisingOutsideTheTasksShapesIsLegalAndNamed) {
   JudgeOptions options;
   const Verdict v = judge(add_task(), [] {

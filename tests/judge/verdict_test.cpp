@@ -89,6 +89,7 @@ TEST(VerdictJson, WritesNaNAsNullAndAsText) {
 TEST(Readable, ForgetsTheBuildFolderAndDemanglesNames) {
   EXPECT_EQ(readable("at /home/me/.cache/fiel/build/tmp.Ab12/source/k.cu:31 (_Z4workPf), x"),
             "at k.cu:31 (work), x");
+  EXPECT_EQ(readable("at /kernel/k.cu:3 and /opt/kernel/k.cu"), "at k.cu:3 and /opt/kernel/k.cu");
   EXPECT_EQ(readable("/opt/source/k.cu and not_Z4workPf"), "/opt/source/k.cu and not_Z4workPf");
   EXPECT_EQ(demangled("_Z3addIfEvPT_"), "void add<float>(float*)");
   EXPECT_EQ(demangled("plain"), "plain");

@@ -105,9 +105,38 @@ inline uint32_t wavefronts_of_phase(const uint64_t* offsets, uint32_t mask, uint
   return deepest;
 }
 
+/// Eight aligned 16-byte accesses: each takes four neighbouring banks whole, so that what is
+/// distinct in one of them is distinct in all four.
+inline uint32_t wavefronts_of_quads(const uint64_t* offsets, uint32_t mask) {
+  uint64_t seen[8][8];
+  uint8_t depth[8] = {};
+  uint32_t deepest = 0;
+  for (uint32_t m = mask; m != 0; m &= m - 1) {
+    const uint64_t quad = offsets[std::countr_zero(m)] >> 4;
+    const uint32_t group = static_cast<uint32_t>(quad & 7);
+    uint32_t i = 0;
+    while (i < depth[group] && seen[group][i] != quad) ++i;
+    if (i < depth[group]) continue;
+    seen[group][depth[group]++] = quad;
+    if (depth[group] > deepest) deepest = depth[group];
+  }
+  return deepest;
+}
+
 inline uint32_t count_wavefronts(const uint64_t* offsets, uint32_t mask, uint32_t bytes) {
   if (mask == 0) return 0;
   uint32_t words = bytes < 4 ? 1 : bytes / 4;
+  if (bytes == 16) {
+    uint64_t low = 0;
+    for (uint32_t m = mask; m != 0; m &= m - 1) low |= offsets[std::countr_zero(m)];
+    uint32_t total = 0;
+    if ((low & 15) == 0) {
+      for (uint32_t from = 0; from < 32; from += 8)
+        if ((mask & (0xffu << from)) != 0)
+          total += wavefronts_of_quads(offsets, mask & (0xffu << from));
+      return total;
+    }
+  }
   if (words == 1) return wavefronts_of_phase(offsets, mask, 1);
   uint32_t lanes_a_phase = words == 2 ? 16 : 8, total = 0;
   for (uint32_t from = 0; from < 32; from += lanes_a_phase) {

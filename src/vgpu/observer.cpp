@@ -34,16 +34,21 @@ const uint64_t* spread(const Access& access, uint64_t (&storage)[kLanes]) {
   return storage;
 }
 
-void count_shared(SharedCounters& c, const Access& access) {
-  uint64_t ideal =
-      access.shape == AccessShape::uniform ? 1 : ideal_wavefronts(access.mask, access.bytes);
-  uint64_t wavefronts = access.shape == AccessShape::scattered
-                            ? count_wavefronts(access.addresses, access.mask, access.bytes)
-                            : ideal;
-  c += {1, wavefronts, std::min(ideal, wavefronts)};
+void count_shared(SharedCounters& c, const Access& access, RequestPattern& last) {
+  if (access.shape != AccessShape::scattered) {
+    const uint64_t one =
+        access.shape == AccessShape::uniform ? 1 : ideal_wavefronts(access.mask, access.bytes);
+    c += {1, one, one};
+    return;
+  }
+  // The banks repeat every 128 bytes.
+  if (!last.recall(access.addresses, access.mask, access.bytes, 127))
+    last.cost = {count_wavefronts(access.addresses, access.mask, access.bytes),
+                 ideal_wavefronts(access.mask, access.bytes)};
+  c += {1, last.cost[0], std::min(last.cost[0], last.cost[1])};
 }
 
-void count_global(MemoryCounters& c, const Access& access, SectorMap& touched,
+void count_global(MemoryCounters& c, const Access& access, SectorMap& touched, RequestPattern& last,
                   uint64_t (&storage)[kLanes]) {
   uint64_t bytes = uint64_t{access.bytes} * static_cast<uint64_t>(std::popcount(access.mask));
   if (access.shape == AccessShape::uniform) {
@@ -54,8 +59,11 @@ void count_global(MemoryCounters& c, const Access& access, SectorMap& touched,
     touched.set(access.base, bytes);
   } else {
     const uint64_t* addresses = spread(access, storage);
-    SectorCount s = count_sectors(addresses, access.mask, access.bytes);
-    c += {1, s.sectors, s.ideal, bytes};
+    if (!last.recall(addresses, access.mask, access.bytes, 31)) {
+      const SectorCount s = count_sectors(addresses, access.mask, access.bytes);
+      last.cost = {s.sectors, s.ideal};
+    }
+    c += {1, last.cost[0], last.cost[1], bytes};
     for (uint32_t m = access.mask; m != 0; m &= m - 1)
       touched.set(addresses[std::countr_zero(m)], access.bytes);
   }
@@ -148,6 +156,7 @@ Observer::Observer(const Program& program, uint32_t watch, uint64_t arena_base,
     : program_(program), watch_(watch), global_(global) {
   if ((watch & kWatchMetrics) == 0) return;
   counts_.resize(program.ops.size());
+  patterns_.resize(program.ops.size());
   read_.reserve(arena_base, arena_bytes);
   written_.reserve(arena_base, arena_bytes);
 }
@@ -194,10 +203,11 @@ void Observer::count(uint32_t op, const Access& access) {
   uint64_t storage[kLanes];
   switch (access.space) {
     case ptx::Space::shared:
-      count_shared(c.shared, access);
+      count_shared(c.shared, access, patterns_[op]);
       break;
     case ptx::Space::global:
-      count_global(c.global, access, is_write(access.kind) ? written_ : read_, storage);
+      count_global(c.global, access, is_write(access.kind) ? written_ : read_, patterns_[op],
+                   storage);
       if (access.kind == AccessKind::atomic) {
         const uint64_t* addresses = spread(access, storage);
         for (uint32_t m = access.mask; m != 0; m &= m - 1)

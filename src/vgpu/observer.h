@@ -17,6 +17,7 @@
 #include "vgpu/isa/observe.h"
 #include "vgpu/metrics.h"
 #include "vgpu/race.h"
+#include "vgpu/request_pattern.h"
 
 namespace fiel::vgpu {
 
@@ -91,6 +92,7 @@ class Observer {
   uint32_t watch_;
   GlobalRaces* global_;
   std::vector<TransactionCounts> counts_;
+  std::vector<RequestPattern> patterns_;  ///< by op; cp.async's two spaces take turns
   SectorMap read_, written_;
   std::unordered_map<const Cta*, std::unique_ptr<BlockState>> blocks_;
   const Cta* last_cta_ = nullptr;

@@ -9,6 +9,8 @@
 #include <set>
 #include <vector>
 
+#include "vgpu/request_pattern.h"
+
 namespace fiel::vgpu {
 namespace {
 
@@ -91,6 +93,33 @@ TEST(Transactions, AgreeWithSetsOnRandomRequests) {
     ASSERT_EQ(ideal(a, bytes, mask), (start_set.size() * bytes + 31) / 32);
     ASSERT_EQ(waves(a, bytes, mask), expected_waves);
   }
+}
+
+TEST(RequestPattern, RecallsOnlyWhatCostsTheSame) {
+  std::mt19937_64 random(11);
+  RequestPattern last;
+  int recalled = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    static std::vector<uint64_t> a;
+    static uint32_t mask = ~0u, bytes = 4;
+    if (round % 4 == 0) {
+      bytes = 1u << (random() % 5);
+      mask = static_cast<uint32_t>(random()) | 1u << (random() % 32);
+      a = lanes([&](auto) { return random() % 512 * bytes; });
+    } else {  // the same lanes, moved together by a few bytes, a bank cycle, or out of 32 bits
+      const uint64_t step = random() % 3 == 0 ? 128 * (random() % 9) : bytes * (random() % 40);
+      for (uint64_t& at : a) at += step;
+      if (random() % 8 == 0) a[random() % 32] += uint64_t{1} << 32;
+    }
+    const uint32_t expected = waves(a, bytes, mask);
+    if (last.recall(a.data(), mask, bytes, 127)) {
+      ++recalled;
+      ASSERT_EQ(last.cost[0], expected);
+    } else {
+      last.cost = {expected, 0};
+    }
+  }
+  EXPECT_GT(recalled, 2000);
 }
 
 }  // namespace

@@ -79,7 +79,12 @@ void interpret_returned(const CallOutcome& outcome, const CallOptions& options, 
   if (!outcome.runtime_error.empty()) {
     add(call, options, JudgeFinding::cuda_error, vgpu::Grade::error,
         "the call left " + printable(outcome.runtime_error, 120) + " behind");
-    call.fault = Fault{VerdictStatus::runtime_error, printable(outcome.runtime_error, 120)};
+    // The error's name alone does not say which launch or argument it was.
+    std::string reason = printable(outcome.runtime_error, 120);
+    if (!outcome.message.empty() &&
+        outcome.message.find(outcome.runtime_error) == std::string::npos)
+      reason += ": " + printable(outcome.message, 300);
+    call.fault = Fault{VerdictStatus::runtime_error, std::move(reason)};
   } else if (outcome.return_code != 0) {
     add(call, options, JudgeFinding::nonzero_return, vgpu::Grade::error,
         fmt::format("fiel_run returned {}", outcome.return_code));

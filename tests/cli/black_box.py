@@ -306,6 +306,79 @@ class Hostile(Case):
         self.assertEqual(r.code, 1)
 
 
+PTX = """.version 8.7
+.target sm_90
+.address_size 64
+.visible .entry scale(.param .u64 x, .param .u64 y, .param .u32 n)
+{
+  .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<6>; .reg .f32 %f<9>;
+  ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [y]; ld.param.u32 %r1, [n];
+  mov.u32 %r2, %ctaid.x; mov.u32 %r3, %tid.x; mad.lo.s32 %r4, %r2, 128, %r3;
+  setp.ge.s32 %p1, %r4, %r1;
+  @%p1 ret;
+  mul.wide.s32 %rd3, %r4, 4; add.s64 %rd1, %rd1, %rd3; add.s64 %rd2, %rd2, %rd3;
+  // here
+  ld.global.f32 %f1, [%rd1];
+  fma.rn.f32 %f2, %f1, 0f40000000, 0f3F800000;
+  st.global.f32 [%rd2], %f2;
+  ret;
+}
+"""
+PLAN = """source = "scale.ptx"
+[symbols]
+N = "in0.shape[0]"
+[[launch]]
+kernel = "scale"
+grid = ["ceil_div(N, 128)"]
+block = [128]
+args = ["in0", "out0", "i32:N"]
+"""
+
+
+class Plans(Case):
+    """PTX with a launch plan: no compiler, and what the device cannot read is never `incorrect`."""
+
+    def judge_ptx(self, ptx, plan=PLAN):
+        self.write("scale.ptx", ptx)
+        kernel = self.write("scale.plan.toml", plan)
+        r = fiel("judge", self.task, kernel, "--json", "--budget", "quick", "--seed", "7")
+        self.assertTrue(r.out, r.err)
+        return r, r.json()
+
+    def test_a_good_plan_is_correct(self):
+        r, v = self.judge_ptx(PTX)
+        self.assertEqual((r.code, v["status"]), (0, "correct"), v["reason"])
+
+    def test_what_is_not_supported_or_no_ptx_is_named_with_its_line(self):
+        line = "PTX line %d" % (PTX[:PTX.index("  // here")].count("\n") + 1)
+        for text, outside, words in (
+                ("tex.1d.v4.f32.s32 {%f5,%f6,%f7,%f8}, [t, {%r1}];", ".global .texref t;",
+                 ["texref"]),
+                ("frob.v2.u32 {%r5,%r6}, [%rd1];", "", [line, "frob"]),
+                ("", ".local .align 4 .b32 scratch[4];", ["PTX line 4", ".local"])):
+            ptx = PTX.replace("// here", text)
+            if outside:
+                ptx = ptx.replace(".visible", outside + "\n.visible")
+                words = words + ["PTX line 4"]
+            r, v = self.judge_ptx(ptx)
+            self.assertEqual((r.code, v["status"]), (3, "unsupported"), (text, v["reason"]))
+            for word in words:
+                self.assertIn(word, v["reason"], text)
+            self.assertEqual(v["reason"].count("PTX line"), 1, v["reason"])
+
+    def test_ldu_is_a_load_or_named(self):
+        r, v = self.judge_ptx(PTX.replace("// here", "ldu.global.u32 %r5, [%rd1];"))
+        if r.code != 0:
+            self.assertEqual((r.code, v["status"]), (3, "unsupported"), v["reason"])
+            self.assertIn("ldu", v["reason"])
+
+    def test_an_argument_too_many_says_how_many_are_expected(self):
+        ptx = PTX[:PTX.index("(.param")] + "\n{\n  ret;\n}\n"
+        r, v = self.judge_ptx(ptx, PLAN.replace(', "out0", "i32:N"', ""))
+        self.assertEqual((r.code, v["status"]), (1, "runtime_error"), v["reason"])
+        self.assertIn("takes 0 arguments", v["reason"])
+
+
 class Schema(Case):
     def setUp(self):
         super().setUp()

@@ -4,6 +4,7 @@ import shutil
 import sys
 import tempfile
 
+import check_cases
 import check_docs
 import check_layers
 import check_text
@@ -33,4 +34,14 @@ with tempfile.TemporaryDirectory() as folder:
     planted(check_third_party.violations, "src/judge/planted.cpp", "#include <boost/any.hpp>\n")
     planted(check_text.violations, "src/base/planted.cpp", "// TO" "DO: later\n")
     planted(check_docs.violations, "docs/planted.md", "See [this](nowhere.md).\n")
+    for name in ("tests/vgpu", "tests/cli"):
+        shutil.copytree(root / name, copy / name)
+    page = copy / "tests/vgpu/README.md"
+    text = page.read_text()
+    for old, new in (("`cases/vadd4`", "`cases/none`"), ("| VP-03 |", "| VP-04 |"),
+                     ("`Shuffle.KnownPatterns`", "`Shuffle.NoPatterns`")):
+        before = set(check_cases.violations(copy))
+        page.write_text(text.replace(old, new))
+        assert set(check_cases.violations(copy)) - before, f"check_cases missed {new}"
+        page.write_text(text)
 print("every planted violation was found")

@@ -117,6 +117,20 @@ TEST(Plan, ArgumentsThatDoNotFitAreRefused) {
   EXPECT_FALSE(pack_arguments(plan.launches[0], entry(), q, scratch, names));
 }
 
+TEST(Plan, AnArgumentForAnEntryWithoutParametersIsRefusedAndZeroIsSaid) {
+  auto plan = parse_plan(
+      "source = \"k.ptx\"\n[[launch]]\nkernel = \"k\"\ngrid = [1]\nblock = [1]\n"
+      "args = [\"in0\"]\n",
+      "k.plan.toml");
+  ASSERT_TRUE(plan) << to_string(plan.error());
+  vgpu::KernelInfo none;
+  none.name = "k";
+  auto q = request();
+  auto block = pack_arguments(plan->launches[0], none, q, {}, names_of(*plan, q));
+  ASSERT_FALSE(block);
+  EXPECT_EQ(block.error().what, "k takes 0 arguments, the plan gives 1");
+}
+
 TEST(Plan, AnEntryIsFoundByItsCppName) {
   std::vector<vgpu::KernelInfo> all = {entry()};
   EXPECT_TRUE(find_entry(all, "add"));

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <random>
 
@@ -114,6 +116,46 @@ TEST(Hostile, RefusesTextBeyondTheLimit) {
   const auto m = parse(std::string((64u << 20) + 1, ' '));
   ASSERT_FALSE(m);
   EXPECT_EQ(m.error().code, ErrorCode::limit);
+}
+
+/// CPU seconds and additional resident bytes of one parse, in a process of its own.
+struct Cost {
+  double cpu_s = 1e9;
+  long more_kib = 1 << 30;
+};
+Cost cost_of_parsing(const std::string& text) {
+  const pid_t child = fork();
+  if (child == 0) {
+    static_cast<void>(parse(text));
+    _exit(0);
+  }
+  int status = 0;
+  rusage used{}, own{};
+  if (child < 0 || wait4(child, &status, 0, &used) != child || status != 0) return {};
+  getrusage(RUSAGE_SELF, &own);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return {seconds(used.ru_utime) + seconds(used.ru_stime), used.ru_maxrss - own.ru_maxrss};
+}
+
+TEST(Hostile, CostsLessThanASecondOfCpuAnd200Megabytes) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers multiply time and memory";
+#endif
+  const std::string valid = kernel("mov.u32 %r1, 1;");
+  for (const auto& [what, text] :
+       {std::pair{"registers", kHeader + ".entry k() { .reg .b32 %r<100000000>; "
+                                         "mov.u32 %r5, 1; ret; }"},
+        {"scopes", kernel(".reg .b32 x; mov.u32 x, 1; { .reg .b32 x; mov.u32 x, 2; }")},
+        {"comment", valid + "/*" + std::string(1 << 20, 'x')},
+        {"braces", std::string(1 << 20, '{')},
+        {"braces in a kernel", kernel(std::string(1 << 20, '{'))},
+        {"half a module", valid.substr(0, valid.size() / 2)}}) {
+    const Cost cost = cost_of_parsing(text);
+    EXPECT_LT(cost.cpu_s, 1.0) << what;
+    EXPECT_LT(cost.more_kib, 200 << 10) << what;
+  }
 }
 
 TEST(Hostile, ReadsManyScopesAndLabelsInLinearTime) {

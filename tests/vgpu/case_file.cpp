@@ -90,7 +90,7 @@ void read_expect(const TomlValue& table, CaseExpect& expect) {
     for (const TomlValue& item : list->items)
       expect.findings.push_back({text_of(item, "code"), text_of(item, "grade"),
                                  text_of(item, "detail"), text_of(item, "block"),
-                                 text_of(item, "thread"),
+                                 text_of(item, "thread"), text_of(item, "source"),
                                  static_cast<int64_t>(number_of(item, "count", -1)),
                                  static_cast<int64_t>(number_of(item, "line", -1))});
   if (const TomlValue* list = table.find("coverage"))
@@ -100,6 +100,11 @@ void read_expect(const TomlValue& table, CaseExpect& expect) {
            static_cast<int64_t>(number_of(item, "twice", -1)), numbers_of(item, "missing")});
   if (const TomlValue* metrics = table.find("metrics"))
     for (const auto& [name, value] : metrics->members) expect.metrics[name] = value.number;
+  if (const TomlValue* lines = table.find("line"))
+    for (const TomlValue& item : lines->items)
+      for (const auto& [name, value] : item.members)
+        if (name != "line")
+          expect.lines[static_cast<uint32_t>(number_of(item, "line", 0))][name] = value.number;
 }
 
 }  // namespace

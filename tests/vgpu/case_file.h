@@ -38,6 +38,7 @@ struct CaseExpect {
   };
   struct Finding {
     std::string code, grade, detail, block, thread;
+    std::string source;  ///< file:line, of any frame
     int64_t count = -1, line = -1;
   };
   struct Coverage {
@@ -49,6 +50,7 @@ struct CaseExpect {
   std::vector<Finding> findings;
   std::vector<Coverage> coverage;
   std::map<std::string, double> metrics;
+  std::map<uint32_t, std::map<std::string, double>> lines;  ///< the same by source line
 };
 struct Case {
   std::string ptx;

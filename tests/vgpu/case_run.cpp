@@ -148,19 +148,67 @@ class Run {
     if (expect.printed_given && printed_ != expect.printed)
       problem(fmt::format("printed '{}', expected '{}'", printed_, expect.printed));
     check_findings(report);
-    const auto& total = report.metrics.total;
-    const std::map<std::string, double> have = {
-        {"thread_instructions", static_cast<double>(report.thread_instructions)},
-        {"warp_instructions", static_cast<double>(total.warp_instructions)},
-        {"branches", static_cast<double>(total.branches)},
-        {"divergent_branches", static_cast<double>(total.divergent_branches)},
-        {"predicated_off", static_cast<double>(total.predicated_off)},
-        {"barriers", static_cast<double>(total.barriers)},
-        {"flops", static_cast<double>(total.flops)}};
-    for (const auto& [name, value] : expect.metrics)
+    check_metrics(report);
+  }
+
+  static std::map<std::string, double> numbers_of(const LineMetrics& m) {
+    std::map<std::string, double> have = {
+        {"thread_instructions", static_cast<double>(m.thread_instructions)},
+        {"warp_instructions", static_cast<double>(m.warp_instructions)},
+        {"branches", static_cast<double>(m.branches)},
+        {"divergent_branches", static_cast<double>(m.divergent_branches)},
+        {"predicated_off", static_cast<double>(m.predicated_off)},
+        {"barriers", static_cast<double>(m.barriers)},
+        {"flops", static_cast<double>(m.flops)},
+        {"atomic_contention", static_cast<double>(m.atomic_contention)}};
+    const auto add = [&](const std::string& name, uint64_t value) {
+      have[name] = static_cast<double>(value);
+    };
+    for (const auto& [name, c] : {std::pair{"global_load", &m.global_loads},
+                                  {"global_store", &m.global_stores},
+                                  {"local", &m.local_memory},
+                                  {"atomic", &m.atomics}}) {
+      add(std::string(name) + "_requests", c->requests);
+      add(std::string(name) + "_sectors", c->sectors);
+      add(std::string(name) + "_ideal_sectors", c->ideal_sectors);
+      add(std::string(name) + "_bytes", c->bytes);
+    }
+    for (const auto& [name, c] :
+         {std::pair{"shared_load", &m.shared_loads}, {"shared_store", &m.shared_stores}}) {
+      add(std::string(name) + "_requests", c->requests);
+      add(std::string(name) + "_wavefronts", c->wavefronts);
+      add(std::string(name) + "_ideal_wavefronts", c->ideal_wavefronts);
+    }
+    if (m.warp_instructions > 0)
+      have["mean_active_lanes"] =
+          static_cast<double>(m.thread_instructions) / static_cast<double>(m.warp_instructions);
+    return have;
+  }
+
+  void check_numbers(const std::string& where, const std::map<std::string, double>& have,
+                     const std::map<std::string, double>& wanted) {
+    for (const auto& [name, value] : wanted)
       if (have.count(name) == 0 || have.at(name) != value)
-        problem(fmt::format("metric {} is {}, expected {}", name,
+        problem(fmt::format("metric {} of {} is {}, expected {}", name, where,
                             have.count(name) == 0 ? -1 : have.at(name), value));
+  }
+
+  void check_metrics(const LaunchReport& report) {
+    std::map<std::string, double> total = numbers_of(report.metrics.total);
+    total["thread_instructions"] = static_cast<double>(report.thread_instructions);
+    total["unique_bytes_read"] = static_cast<double>(report.metrics.unique_global_bytes_read);
+    total["unique_bytes_written"] = static_cast<double>(report.metrics.unique_global_bytes_written);
+    check_numbers("the kernel", total, test_.expect.metrics);
+    for (const auto& [line, wanted] : test_.expect.lines) {
+      const LineMetrics* found = nullptr;
+      for (const LineMetrics& m : report.metrics.lines)
+        if (m.line == line) found = &m;
+      if (found == nullptr) {
+        problem(fmt::format("no metrics of source line {}", line));
+        continue;
+      }
+      check_numbers(fmt::format("line {}", line), numbers_of(*found), wanted);
+    }
   }
 
   void check_findings(const LaunchReport& report) {
@@ -175,14 +223,15 @@ class Run {
             (wanted.count >= 0 && f.count != static_cast<uint64_t>(wanted.count)) ||
             (wanted.line >= 0 && f.ptx_line != wanted.line) ||
             f.detail.find(wanted.detail) == std::string::npos ||
+            to_string(f).find(wanted.source) == std::string::npos ||
             (!wanted.block.empty() && place(f.block) != wanted.block) ||
             (!wanted.thread.empty() && place(f.thread) != wanted.thread))
           continue;
         used[i] = found = true;
       }
       if (!found)
-        problem(fmt::format("no finding {} {} count {} line {} '{}'", wanted.grade, wanted.code,
-                            wanted.count, wanted.line, wanted.detail));
+        problem(fmt::format("no finding {} {} count {} line {} '{}' {}", wanted.grade, wanted.code,
+                            wanted.count, wanted.line, wanted.detail, wanted.source));
     }
     for (size_t i = 0; i < report.findings.size(); ++i)
       if (!used[i]) problem("unexpected: " + to_string(report.findings[i]));

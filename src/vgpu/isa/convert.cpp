@@ -86,9 +86,12 @@ void load(DoubleLanes& to, Warp& warp, uint32_t reg, const Plan& plan) {
     case Type::bf16:
       load_bf16(f, x, 0);
       break;
-    case Type::f32:
-      for (int i = 0; i < kLanes; ++i) f.at[i] = plan.ftz ? flush(float_of(x[i])) : float_of(x[i]);
+    case Type::f32: {
+      // .ftz leaves the sources of halves alone: directed rounding sees a subnormal (H200).
+      const bool flushes = plan.ftz && plan.to != Type::f16 && plan.to != Type::bf16;
+      for (int i = 0; i < kLanes; ++i) f.at[i] = flushes ? flush(float_of(x[i])) : float_of(x[i]);
       break;
+    }
     case Type::u32:
       for (int i = 0; i < kLanes; ++i)
         to.at[i] = static_cast<double>(static_cast<int32_t>(x[i] ^ 0x80000000u)) + 2147483648.0;
@@ -188,7 +191,8 @@ void store_float(Warp& warp, const Op& op, uint32_t mask, const DoubleLanes& x, 
     for (int i = 0; i < kLanes; ++i) f[i] = static_cast<float>(x.at[i]);
   }
   for_lanes<float, false>(warp, op.dst, mask, [&](int i) {
-    float y = canonical(f[i]);
+    // From f64 a NaN keeps its sign and the payload's upper bits, as on the host.
+    float y = p.from == Type::f64 ? f[i] : canonical(f[i]);
     if (p.ftz) y = flush(y);
     if (p.relu) y = y != y ? y : y > 0.0f ? y : 0.0f;
     return p.sat ? saturate(y) : y;
@@ -197,6 +201,16 @@ void store_float(Warp& warp, const Op& op, uint32_t mask, const DoubleLanes& x, 
 void store_double(Warp& warp, const Op& op, uint32_t mask, const DoubleLanes& x, const Plan& p) {
   for_lanes<double, false>(warp, op.dst, mask,
                            [&](int i) { return p.sat ? saturate(x.at[i]) : x.at[i]; });
+}
+// A NaN from f64 keeps its sign and the payload's upper bits, and becomes quiet.
+void keep_payloads(uint32_t* to, const DoubleLanes& x, bool bf16) {
+  for (int i = 0; i < kLanes; ++i) {
+    if (x.at[i] == x.at[i]) continue;
+    const uint64_t bits = bits_of_double(x.at[i]);
+    const auto sign = static_cast<uint32_t>(bits >> 48) & 0x8000u;
+    const auto payload = static_cast<uint32_t>((bits & 0x000fffffffffffffull) >> (bf16 ? 45 : 42));
+    to[i] = sign | (bf16 ? 0x7fc0u : 0x7e00u) | payload;
+  }
 }
 void store_half(Warp& warp, const Op& op, uint32_t mask, const DoubleLanes& x, const Plan& p) {
   FloatLanes f;
@@ -209,6 +223,7 @@ void store_half(Warp& warp, const Op& op, uint32_t mask, const DoubleLanes& x, c
   how.relu = p.relu;
   alignas(32) uint32_t h[kLanes];
   round_to_half(h, f, how);
+  if (p.from == Type::f64 && !p.sat) keep_payloads(h, x, how.bf16);
   if (p.register_bits == 64)
     for_lanes<uint64_t, false>(warp, op.dst, mask, [&](int i) { return uint64_t{h[i]}; });
   else
@@ -263,7 +278,7 @@ template <bool ftz>
 constexpr auto kDoubleOfFloat = [](float a) { return static_cast<double>(flush_if<ftz>(a)); };
 template <bool ftz>
 constexpr auto kFloatOfDouble =
-    [](double a) { return flush_if<ftz>(canonical(static_cast<float>(a))); };
+    [](double a) { return flush_if<ftz>(static_cast<float>(a)); };  // payloads as on the host
 
 // f32 -> s32. cvttps gives 0x80000000 for everything that does not fit; NaN and the upper end are
 // patched. Flushing matters: rpi of a positive subnormal is 1 without it.
@@ -340,7 +355,9 @@ void f32_of_f16(Warp& warp, const Op& op, uint32_t mask) {
   load_f16(f, warp.reg<uint32_t>(op.a), 0);
   for_lanes<float, false>(warp, op.dst, mask, [&](int i) { return canonical(f.at[i]); });
 }
-constexpr auto kF32OfBf16 = [](uint32_t a) { return bits_of_float(canonical(float_of(a << 16))); };
+// Moves of bits: NaN payloads stay (they do not with .ftz).
+constexpr auto kF32OfBf16 = [](uint32_t a) { return a << 16; };
+constexpr auto kSameBits = [](uint32_t a) { return a; };
 void f16_of_f32(Warp& warp, const Op& op, uint32_t mask) {
   FloatLanes f;
   copy_bytes<sizeof f.at>(f.at, warp.reg<float>(op.a));
@@ -438,6 +455,8 @@ Handler frequent(const Plan& p) {
     if (p.to == Type::s32 && p.register_bits == 32 && form >= 0) return kS32OfF32[form];
     if (p.to == Type::u32 && p.register_bits == 32 && form >= 0) return kU32OfF32[form];
     if (p.to == Type::f32 && form >= 0) return kIntegralF32[form];
+    if (p.to == Type::f32 && p.rounding == Rounding::none && !p.ftz)
+      return unary<uint32_t, kSameBits>;
     if (p.to == Type::f64 && form < 0)
       return p.ftz ? unary_to<double, float, kDoubleOfFloat<true>>
                    : unary_to<double, float, kDoubleOfFloat<false>>;

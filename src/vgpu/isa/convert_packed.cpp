@@ -65,9 +65,11 @@ constexpr auto kTf32 = [](uint32_t a) {
                                                : 0u;
   uint32_t r = (a + bias) & 0xffffe000u;
   r = magnitude == 0x7f800000u ? a : r;
+  // As an H200 gives it: .rna.satfinite steps down by one from infinity, and from NaN too.
+  const uint32_t nan = satfinite && rounding == Tf32::rna ? r - 0x2000u : 0x7fffe000u;
   if (satfinite) r = (r & 0x7fffffffu) == 0x7f800000u ? (a & 0x80000000u) | 0x7f7fe000u : r;
   if (relu) r = r >> 31 ? 0u : r;
-  return magnitude > 0x7f800000u ? kCanonicalNan : r;
+  return magnitude > 0x7f800000u ? nan : r;
 };
 template <Tf32 rounding>
 Handler tf32_for(const Modifiers& m) {

@@ -147,9 +147,11 @@ void insert_field(Warp& warp, const Op& op, uint32_t mask) {
   const U* b = warp.reg<U>(op.b);
   const uint32_t* c = warp.reg<uint32_t>(op.c);
   const uint32_t* d = warp.reg<uint32_t>(op.d);
+  // The manual allows 0 to 255. Beyond, an H200 masks for .b32 and clamps for .b64.
+  const auto bounded = [](uint32_t x) { return sizeof(U) == 4 ? x & 0xffu : x < 255u ? x : 255u; };
   for_lanes<U, sizeof(U) != 4>(warp, op.dst, mask, [=](int i) {
-    const uint32_t position = c[i] & 0xffu;
-    const U field = shift_left(low_bits<U>(d[i] & 0xffu), position);
+    const uint32_t position = bounded(c[i]);
+    const U field = shift_left(low_bits<U>(bounded(d[i])), position);
     return (b[i] & ~field) | (shift_left(a[i], position) & field);
   });
 }

@@ -267,7 +267,8 @@ void test_property(Warp& warp, const Op& op, uint32_t mask) {
       result = where([](S x) { return x > kInf; });
       break;
     case ptx::TestpMode::normal:
-      result = where([](S x) { return (x < kInf) & (x >= kMinNormal); });
+      // Zeros count as normal numbers (ISA text of testp).
+      result = where([](S x) { return (x < kInf) & ((x >= kMinNormal) | (x == 0)); });
       break;
     case ptx::TestpMode::subnormal:
       result = where([](S x) { return (x < kMinNormal) & (x != 0); });

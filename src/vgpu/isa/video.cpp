@@ -124,15 +124,19 @@ Wide primary(const Plan& p, int64_t a, int64_t b) {
   return 0;
 }
 uint32_t secondary(const Plan& p, Wide t, uint32_t c) {
-  const int64_t value = extended(static_cast<uint32_t>(t), 32, p.d_signed);
-  const int64_t with = extended(c, 32, p.d_signed);
+  // .min and .max compare as d's type says, vset's as a's. Unsigned, an H200 takes a result with
+  // bit 31 for larger than any c.
+  const bool is_signed = p.kind == Kind::set ? p.a_signed : p.d_signed;
+  const auto low = static_cast<uint32_t>(t);
+  const int64_t value = !is_signed && low >> 31 ? int64_t{1} << 32 : extended(low, 32, is_signed);
+  const int64_t with = extended(c, 32, is_signed);
   switch (p.secondary) {
     case AtomicOp::add:
       return static_cast<uint32_t>(t) + c;
     case AtomicOp::min:
-      return static_cast<uint32_t>(value < with ? value : with);
+      return value < with ? low : c;
     case AtomicOp::max:
-      return static_cast<uint32_t>(value > with ? value : with);
+      return value > with ? low : c;
     default:
       return static_cast<uint32_t>(t);
   }
@@ -145,7 +149,10 @@ uint32_t scalar(const Plan& p, uint32_t a, uint32_t b, uint32_t c) {
   if (!p.merge) return secondary(p, t, c);
   const uint32_t at = p.d_part < 4 ? 8u * p.d_part : 16u * (p.d_part - 4u);
   const uint32_t field = ((1u << bits) - 1) << at;
-  return (static_cast<uint32_t>(t) << at & field) | (c & ~field);
+  // .h1 keeps the upper half of the result where it is, bytes and .h0 take the lowest bits
+  // (measured on an H200; the manual does not tell them apart).
+  const uint32_t moved = p.d_part == 5 ? static_cast<uint32_t>(t) : static_cast<uint32_t>(t) << at;
+  return (moved & field) | (c & ~field);
 }
 
 uint32_t simd(const Plan& p, uint32_t a, uint32_t b, uint32_t c) {
@@ -229,6 +236,13 @@ Selection select_video(const Instruction& in) {
     return refuse("a secondary operation or a part of d needs the operand c");
   if (p.merge && p.secondary != AtomicOp::none)
     return refuse("a video instruction has either a secondary operation or a part of d");
+  // What an H200 gives for these follows no rule that the manual states or recordings show.
+  const bool extremum = p.secondary == AtomicOp::min || p.secondary == AtomicOp::max;
+  if (extremum && (p.kind == Kind::min || p.kind == Kind::max || p.kind == Kind::shl))
+    return refuse("vmin, vmax and vshl with a secondary .min or .max are not executed");
+  if (p.lanes == 1 && p.sat && (p.merge || p.secondary == AtomicOp::add))
+    return refuse("scalar video instructions with .sat and .add or a part of d are not executed");
+  if (p.kind == Kind::shl && p.sat) return refuse("vshl.sat is not executed");
   if (p.lanes > 1) {
     const uint16_t all = p.lanes == 4 ? 0xf : 0x3;
     p.mask = static_cast<uint8_t>(m.mask ? m.mask & all : all);

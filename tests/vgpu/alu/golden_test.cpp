@@ -1,5 +1,10 @@
 // The handlers against what a real GPU gave (golden/alu_sm90.txt, made by h200/alu_vectors.cu).
 //
+// Not in the list: forms that the virtual GPU refuses by name because no rule explains what the GPU
+// gave (vmin, vmax and vshl with a secondary .min or .max; scalar video instructions with .sat and
+// .add or a part of d; vshl.sat), and scalar video instructions with a fourth operand that nothing
+// reads.
+//
 // Everything that IEEE 754 or the manual defines must be equal bit for bit. Approximations must lie
 // within the manual's error of the GPU's value, NaN payloads of f64 are the GPU's own affair.
 #include <gtest/gtest.h>
@@ -80,18 +85,22 @@ double real(uint64_t bits, Type t) {
       return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits)));
   }
 }
+double step(uint64_t bits, Type t) {  // one unit in the last place of a half
+  return std::fabs(real((bits & 0x7fff) + 1, t) - real(bits & 0x7fff, t));
+}
 // Relative distance that the GPU's own approximations may keep from ours: the manual's bounds
 // (2 ulp for most, 2^-22 for lg2, 2^-11 for tanh, 2^-20 for the gross f64 forms, an absolute 2^-20
 // for sin and cos in their main range).
-bool close_enough(const ptx::Instruction& in, double ours, double theirs, double input) {
+//
+// sin and cos: the hardware first rounds x / 2pi to 24 bits, an error of |x| 2^-24 radians.
+// Halves: one of their own units, for the two sides round different approximations.
+bool close_enough(const ptx::Instruction& in, Type t, double ours, double theirs, double input) {
   if (std::isnan(ours) || std::isnan(theirs)) return std::isnan(ours) && std::isnan(theirs);
   if (ours == theirs) return true;
-  const Type t = in.mods.types[0];
   const double size = std::fmax(std::fabs(ours), std::fabs(theirs));
   const double gap = std::fabs(ours - theirs);
   if (in.op == Opcode::sin || in.op == Opcode::cos)
-    return std::fabs(input) > 100 ||
-           gap <= 0x1p-19;  // the hardware reduces large arguments roughly
+    return std::fabs(input) > 100 || gap <= 0x1p-19 + std::fabs(input) * 0x1p-24;
   if (in.op == Opcode::lg2) return gap <= std::fmax(size * 0x1p-21, 0x1p-22);
   const double relative = t == Type::f16          ? 0x1p-9
                           : t == Type::bf16       ? 0x1p-6
@@ -129,6 +138,8 @@ class Comparison {
     bench_.run(kFullMask);
     for (int lane = 0; lane < kLanes; ++lane) {
       const auto i = static_cast<size_t>(lane);
+      // A base beyond 31 is undefined behaviour; the GPU's answer depends on the offset's sign bit.
+      if (in_->op == Opcode::fns && values_[32 + i] > 31) continue;
       if (!equal(bench_.destination(lane), recorded_.d[i], lane))
         return describe(lane, bench_.destination(lane), recorded_.d[i]);
       if (!recorded_.d2.empty() && bench_.destination2(lane) != recorded_.d2[i])
@@ -160,7 +171,9 @@ class Comparison {
         in_->op == Opcode::abs || in_->op == Opcode::neg || in_->op == Opcode::copysign;
     if (is_nan(ours, t) && is_nan(theirs, t) && (t == Type::f64 || sign_only)) return true;
     if (!is_approximate(*in_)) return false;
-    return close_enough(*in_, real(ours, t), real(theirs, t), real(values_[lane], t));
+    if (t == Type::f16 || t == Type::bf16)
+      if (std::fabs(real(ours, t) - real(theirs, t)) <= step(ours, t)) return true;
+    return close_enough(*in_, t, real(ours, t), real(theirs, t), real(values_[lane], t));
   }
   std::string describe(int lane, uint64_t ours, uint64_t theirs) const {
     std::ostringstream text;

@@ -190,7 +190,7 @@ bool float_model(const Instruction& in, const uint64_t* s, Expected& e) {
         e.d = x.nan();
         return true;
       case ptx::TestpMode::normal:
-        e.d = !x.nan() && !x.infinite() && !x.zero() && !sub;
+        e.d = !x.nan() && !x.infinite() && !sub;  // zeros too
         return true;
       default:
         e.d = sub;
@@ -450,11 +450,26 @@ uint64_t packed_saturated(const Instruction& in, const uint64_t* s) {
 
 uint64_t tf32_of(uint64_t x, const ptx::Modifiers& m) {
   const Soft value = decode(x, kF32);
-  if (value.nan()) return 0x7fffffff;
+  if (value.nan())  // as measured: .rna.satfinite steps down from NaN as from infinity
+    return m.satfinite && m.rounding == Rounding::rna
+               ? low((low(x + 0x1000, 32) & 0xffffe000) - 0x2000, 32)
+               : 0x7fffe000;
   uint64_t r = encode(value, kTf32, mode_of(m.rounding)) << 13;
   if (m.satfinite && (r & 0x7fffffff) == 0x7f800000) r -= 1u << 13;
   if (m.relu && (r >> 31)) r = 0;
   return r;
+}
+
+}  // namespace
+
+namespace {
+
+// Sign and upper bits of a f64 NaN, made quiet.
+uint64_t narrowed_nan(uint64_t bits, const Format& to) {
+  const int stored = to.precision - 1;
+  const uint64_t infinity = static_cast<uint64_t>(to.max_exponent - to.min_exponent + 2) << stored;
+  return (bits >> 63) << (to.bits - 1) | infinity | uint64_t{1} << (stored - 1) |
+         (bits & ((uint64_t{1} << 52) - 1)) >> (52 - stored);
 }
 
 }  // namespace
@@ -495,8 +510,14 @@ bool convert_model(const Instruction& in, const uint64_t* s, uint32_t register_b
   Soft x;
   if (source) {
     uint64_t bits = low(s[0], static_cast<uint32_t>(source->bits));
-    if (m.ftz && from == Type::f32) bits = flushed(bits, *source);
+    if (m.ftz && from == Type::f32 && !is_half(to)) bits = flushed(bits, *source);
     x = decode(bits, *source);
+    const bool bit_move = to == Type::f32 && !m.ftz && m.rounding == Rounding::none &&
+                          (from == Type::f32 || from == Type::bf16);
+    if (x.nan() && target && to != Type::f64 && !m.sat && (from == Type::f64 || bit_move)) {
+      e.d = bit_move ? bits << (32 - source->bits) : narrowed_nan(bits, *target);
+      return true;
+    }
   } else {
     const __int128 v = value_of(s[0], ptx::bits_of(from), ptx::is_signed(from));
     if (!target) {

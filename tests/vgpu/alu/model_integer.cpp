@@ -250,9 +250,10 @@ uint64_t extract_field(const uint64_t* s, uint32_t bits, bool is_signed) {
   return d;
 }
 uint64_t insert_field(const uint64_t* s, uint32_t bits) {
-  const uint32_t position = s[2] & 0xff, length = s[3] & 0xff;
+  // 0 to 255 by the manual; a GPU takes larger values as they are for .b64.
+  const uint64_t position = low(s[2], bits == 64 ? 32 : 8), length = low(s[3], bits == 64 ? 32 : 8);
   uint64_t d = s[1];
-  for (uint32_t i = 0; i < length && position + i < bits; ++i) {
+  for (uint64_t i = 0; i < length && position + i < bits; ++i) {
     d &= ~(uint64_t{1} << (position + i));
     d |= (s[0] >> i & 1u) << (position + i);
   }

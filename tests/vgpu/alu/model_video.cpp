@@ -79,6 +79,14 @@ bool video_model(const Instruction& in, const uint64_t* s, Expected& e) {
                           : value_of(x >> (16 * (selector - 4)), 16, is_signed);
     };
     const int to = in.operands[0].selector;
+    // No rule is known for what a GPU gives here.
+    const bool extremum = m.secondary == ptx::AtomicOp::min || m.secondary == ptx::AtomicOp::max;
+    const bool unruly = shape.what == "min" || shape.what == "max" || shape.what == "shl";
+    const bool adds = m.secondary == ptx::AtomicOp::add;
+    if ((extremum && unruly) || (m.sat && (to >= 0 || adds || shape.what == "shl"))) {
+      e.legal = false;
+      return true;
+    }
     const uint32_t bits = to < 0 ? 32 : to < 4 ? 8 : 16;
     __int128 t = lane_result(in, shape.what, part(a, in.operands[1].selector, a_signed),
                              part(b, in.operands[2].selector, b_signed));
@@ -86,14 +94,19 @@ bool video_model(const Instruction& in, const uint64_t* s, Expected& e) {
     if (to >= 0) {
       const uint64_t shift = to < 4 ? 8 * to : 16 * (to - 4);
       const uint64_t field = low(~uint64_t{0}, bits) << shift;
-      e.d = (c & ~field) | (static_cast<uint64_t>(t) << shift & field);
+      const __int128 part_of_t = to == 5 ? t >> 16 : t;  // .h1 is the upper half of the result
+      e.d = (c & ~field) | (static_cast<uint64_t>(part_of_t) << shift & field);
       return true;
     }
-    const __int128 x = value_of(static_cast<uint64_t>(t), 32, d_signed),
-                   y = value_of(c, 32, d_signed);
-    if (m.secondary == ptx::AtomicOp::add) t = x + y;
-    if (m.secondary == ptx::AtomicOp::min) t = std::min(x, y);
-    if (m.secondary == ptx::AtomicOp::max) t = std::max(x, y);
+    if (adds) t += c;
+    if (extremum) {
+      // Signedness of d, or of vset's a. Unsigned: a result with bit 31 beats every c.
+      const bool is_signed = shape.what == "set" ? a_signed : d_signed;
+      const uint64_t x = low(static_cast<uint64_t>(t), 32);
+      const bool larger =
+          is_signed ? value_of(x, 32, true) > value_of(c, 32, true) : x > c || (x >> 31 & 1u);
+      t = larger == (m.secondary == ptx::AtomicOp::max) ? x : c;
+    }
     e.d = low(static_cast<uint64_t>(t), 32);
     return true;
   }

@@ -101,6 +101,22 @@ TEST_F(RuntimeTest, ManagedMemoryHalfWrittenIsFoundOut) {
     for (const vgpu::Finding& f : l.report.findings) {
       EXPECT_EQ(f.count, 10u);
       EXPECT_EQ(f.thread.x, 10u);
+      EXPECT_NE(f.detail.find("byte 40 of "), std::string::npos) << f.detail;
+    }
+}
+TEST_F(RuntimeTest, PinnedMappedMemoryWrittenByTheHostIsInitialised) {
+  Ran r = expect(27, 2, 1);
+  EXPECT_EQ(findings(r.o, vgpu::FindingKind::uninitialized_global), 0u);
+}
+TEST_F(RuntimeTest, PinnedMappedMemoryHalfWrittenIsFoundOut) {
+  Ran r = run(28);
+  EXPECT_EQ(r.o.return_code, 0) << r.o.output;
+  EXPECT_EQ(findings(r.o, vgpu::FindingKind::uninitialized_global), 1u);
+  for (const LaunchRecord& l : r.o.launches)
+    for (const vgpu::Finding& f : l.report.findings) {
+      EXPECT_EQ(f.count, 14u);
+      EXPECT_EQ(f.thread.x, 14u);
+      EXPECT_NE(f.detail.find("byte 56 of "), std::string::npos) << f.detail;
     }
 }
 TEST_F(RuntimeTest, AManagedVariableIsSharedAroundLaunches) {

@@ -247,6 +247,15 @@ static int managed(float* y, int n, cudaStream_t stream, bool half) {
   OK(cudaStreamSynchronize(stream));
   return 0;
 }
+static int pinned_mapped(float* y, int n, cudaStream_t stream, bool half) {
+  float *h, *d;
+  OK(cudaHostAlloc(&h, n * 4, cudaHostAllocMapped));
+  for (int i = 0; i < (half ? n / 2 : n); ++i) h[i] = i;
+  OK(cudaHostGetDevicePointer(&d, h, 0));
+  twice<<<1, 128, 0, stream>>>(d, y, n);
+  OK(cudaStreamSynchronize(stream));
+  return 0;
+}
 static int managed_variable(float* y, cudaStream_t stream) {
   EXPECT(scale == 3);
   scale = 5;
@@ -360,6 +369,8 @@ FIEL_KERNEL int fiel_run(const fiel_tensor* in, int, fiel_tensor* out, int, cuda
     case 24: return properties();
     case 25: return out_of_bounds(y, stream);
     case 26: return launch_ex(x, y, n, stream);
+    case 27: return pinned_mapped(y, n, stream, false);
+    case 28: return pinned_mapped(y, n, stream, true);
     default: return FIEL_UNSUPPORTED;
   }
 }

@@ -59,6 +59,7 @@
   X(cuda_error, "cuda-error")                    \
   X(nonzero_return, "nonzero-return")            \
   X(shape_refused, "shape-refused")              \
+  X(refused_late, "refused-late")                \
   X(no_launch, "no-kernel-launched")             \
   X(output_flood, "output-flood")                \
   X(protocol_broken, "runtime-protocol-broken")

@@ -189,6 +189,23 @@ Result<bool> Course::judge_outputs(const Call& call, const PlannedShape& shape,
   return wrong(call, shape, prepared, *bad, comparisons[*bad]);
 }
 
+bool Course::refused_late(const PlannedShape& shape, const Preparation& prepared) {
+  decide(VerdictStatus::incorrect, "it refuses a shape that it has answered before", shape,
+         prepared, last_.number);
+  FindingRecord r;
+  r.code = std::string(name_of(JudgeFinding::refused_late));
+  r.grade = vgpu::Grade::error;
+  r.detail = fmt::format("call {} at {} gave FIEL_UNSUPPORTED, an earlier one an answer",
+                         last_.number, shape.name);
+  r.text = "ERROR refused-late  " + r.detail;
+  r.probe = prepared.recipe.probe;
+  r.shape_set = shape.name;
+  r.call = last_.number;
+  verdict_.witness->note = r.detail;
+  add_finding(std::move(r));
+  return false;
+}
+
 Result<bool> Course::check_call(Rig& rig, const PlannedShape& shape, const Preparation& prepared,
                                 const CallOptions& call_options, ProbeResult& result) {
   FIEL_TRY_STATUS(
@@ -199,9 +216,11 @@ Result<bool> Course::check_call(Rig& rig, const PlannedShape& shape, const Prepa
   Preparation named = prepared;
   named.recipe.probe = call_options.probe;
   if (last_.status == worker::CallStatus::unsupported && !last_.fault) {
+    if (answered_.count(shape.name) != 0) return refused_late(shape, named);
     if (!refused(shape.name)) verdict_.refused_shapes.push_back(shape.name);
     return false;
   }
+  answered_.insert(shape.name);
   if (last_.fault) {
     decide(last_.fault->status, last_.fault->reason, shape, named, last_.number);
     failed_ = prepared;

@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,8 @@ class Course {
   void add_finding(FindingRecord finding);
   Result<bool> wrong(const Call& call, const PlannedShape& shape, const Preparation& prepared,
                      size_t output, const fiel::Comparison& comparison);
+  /// A refusal where an answer was given before: it depends on more than the shape.
+  bool refused_late(const PlannedShape& shape, const Preparation& prepared);
   Status note_stale(const Call& call, const PlannedShape& shape, Probe probe);
 
   const task::Task& task_;
@@ -68,6 +71,7 @@ class Course {
   bool decided_ = false;
   Call last_;
   std::optional<Preparation> failed_;
+  std::set<std::string> answered_;  ///< shape sets
   struct Past {
     uint64_t call;
     std::shared_ptr<const Expectation> expectation;

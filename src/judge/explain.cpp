@@ -144,7 +144,7 @@ constexpr std::array<Text, 16> kProbes = {{
      "Do not let the number of calls change the result."},
 }};
 
-constexpr std::array<Text, 12> kFindings = {{
+constexpr std::array<Text, 13> kFindings = {{
     {"input-modified", "A byte of an input differs after the call. Inputs belong to the caller.",
      "Write to outputs only; use scratch memory of your own."},
     {"guard-band-overwritten", "Bytes just before or behind a tensor were changed.",
@@ -172,7 +172,13 @@ constexpr std::array<Text, 12> kFindings = {{
      "The kernel answered FIEL_UNSUPPORTED at shapes that the task does not list. Specialising is "
      "legal; it is named so that nobody takes the kernel for a general one.",
      ""},
-    {"no-kernel-launched", "The call launched no kernel.", ""},
+    {"refused-late",
+     "The kernel answered FIEL_UNSUPPORTED at a shape that it had answered before. A refusal may "
+     "depend on shapes and dtypes only: one that depends on values, addresses or the number of "
+     "calls would let a kernel leave before a probe that it fails.",
+     "Refuse by shape and dtype, or compute every call."},
+    {"no-kernel-launched",
+     "No call launched a kernel: copies alone did it, or the host computed the answer.", ""},
     {"output-flood", "The kernel's process printed more than is kept.", "Print less."},
     {"runtime-protocol-broken",
      "The candidate's process sent something that the stand-in for the CUDA runtime never sends.",

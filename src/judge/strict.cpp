@@ -176,6 +176,14 @@ void conclude(Course& course, const ShapePlan& plan) {
   v.status = VerdictStatus::correct;
   v.reason = fmt::format("{} calls compared in full, none wrong",
                          format_count(v.resources.calls_compared));
+  if (v.resources.launches == 0) {
+    FindingRecord r;
+    r.code = std::string(name_of(JudgeFinding::no_launch));
+    r.grade = vgpu::Grade::warn;
+    r.detail = "no call launched a kernel: copies did it, or the host computed the answer";
+    r.text = "WARN no-kernel-launched  " + r.detail;
+    v.findings.push_back(std::move(r));
+  }
   if (v.refused_shapes.empty()) return;
   FindingRecord r;
   r.code = std::string(name_of(JudgeFinding::shape_refused));

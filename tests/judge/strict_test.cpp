@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -237,6 +238,52 @@ TEST(Strict, SpecialisingOutsideTheTasksShapesIsLegalAndNamed) {
   EXPECT_EQ(v.status, VerdictStatus::correct) << v.reason;
   EXPECT_TRUE(has_finding(v, "shape-refused"));
   EXPECT_FALSE(v.refused_shapes.empty());
+}
+
+TEST(Strict, RefusingAShapeThatWasAnsweredBeforeIsIncorrect) {
+  // A kernel that leaves before the repeated calls and schedules, at a shape it may refuse.
+  const Verdict v = judge(add_task(), [] {
+    auto calls = std::make_shared<int>(0);
+    return [calls](FakeCall& c) {
+      const int64_t n = c.shape(0)[0];
+      if (++*calls > 112 && n != 16 && n != 25)
+        c.outcome.status = worker::CallStatus::unsupported;
+      else
+        add(c);
+    };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::incorrect) << v.reason;
+  EXPECT_TRUE(has_finding(v, "refused-late"));
+  ASSERT_TRUE(v.witness.has_value());
+  EXPECT_EQ(v.witness->probe, Probe::repeated_calls);
+}
+
+TEST(Strict, RefusingByValueIsIncorrect) {
+  const Verdict v = judge(add_task(), [] {
+    return [](FakeCall& c) {
+      const int64_t n = c.shape(0)[0] * c.shape(0)[1];
+      const bool special = std::any_of(c.in(0), c.in(0) + n, [](float x) { return x != x; });
+      if (special)
+        c.outcome.status = worker::CallStatus::unsupported;
+      else
+        add(c);
+    };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::incorrect) << v.reason;
+  EXPECT_TRUE(has_finding(v, "refused-late"));
+}
+
+TEST(Strict, ARightAnswerWithoutAnyLaunchIsNamed) {
+  EXPECT_TRUE(has_finding(judge(add_task(), [] { return [](FakeCall& c) { add(c); }; }),
+                          "no-kernel-launched"));
+  const Verdict launched = judge(add_task(), [] {
+    return [](FakeCall& c) {
+      add(c);
+      c.outcome.launches.emplace_back();
+    };
+  });
+  EXPECT_EQ(launched.status, VerdictStatus::correct) << launched.reason;
+  EXPECT_FALSE(has_finding(launched, "no-kernel-launched"));
 }
 
 TEST(Strict, UnjoinedWorkIsIncorrect) {

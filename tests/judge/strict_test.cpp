@@ -422,6 +422,33 @@ TEST(Strict, NaNThatReluDropsIsItsOwnFindingUnlessTheTaskIgnoresIt) {
   EXPECT_TRUE(listed);
 }
 
+TEST(Strict, RowMaximaThatDropNaNNameTheProbeAndTheirTwinIsCorrect) {
+  const task::Task t =
+      task_of("y = amax(x, dim=-1)", "x = { dtype = \"f32\", shape = [\"N\", \"C\"] }\n");
+  for (const bool keeps : {false, true}) {
+    const Verdict v = judge(t, [keeps] {
+      return [keeps](FakeCall& c) {
+        const int64_t rows = c.numel(c.request.outputs[0]);
+        const int64_t n = c.numel(c.request.inputs[0]) / rows;
+        for (int64_t r = 0; r < rows; ++r) {
+          float top = c.in(0)[r * n];
+          for (int64_t i = 1; i < n; ++i) {
+            const float x = c.in(0)[r * n + i];
+            top = keeps && (x != x || top != top) ? NAN : std::fmax(top, x);
+          }
+          c.out(0)[r] = top;
+        }
+      };
+    });
+    EXPECT_EQ(v.status, keeps ? VerdictStatus::correct : VerdictStatus::incorrect) << v.reason;
+    EXPECT_EQ(has_finding(v, "special-value-lost"), !keeps);
+    if (!keeps) {
+      ASSERT_TRUE(v.witness.has_value());
+      EXPECT_EQ(v.witness->probe, Probe::special_values);
+    }
+  }
+}
+
 TEST(Strict, AnUnknownShapeSetIsTheUsersErrorWithASuggestion) {
   JudgeOptions options;
   options.shapes = {"smal"};

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
 #include <initializer_list>
 #include <thread>
 
@@ -162,6 +163,28 @@ TEST(FixedAnswers, HalfRoundingCarriesIntoTheExponent) {
   EXPECT_EQ(value("cvt.rn.f16x2.f32 %x0, %f1, %f2;", {f(1), f(2)}), 0x3c004000u);  // F
   EXPECT_EQ(value("cvt.rn.bf16x2.f32 %y0, %f1, %f2;", {f(1), f(2)}), 0x3f804000u);
   EXPECT_EQ(value("cvt.rna.tf32.f32 %r0, %f1;", {f(1 + 0x1p-11f)}), f(1 + 0x1p-10f));
+}
+
+TEST(FixedAnswers, EveryFloatAroundASixteenthRoundsToHalfAsArithmeticSays) {
+  auto parsed = parse_one("cvt.rn.f16.f32 %e0, %f1;");
+  ASSERT_TRUE(parsed);
+  Bench bench;
+  ASSERT_TRUE(bench.prepare(*parsed).handler);
+  // Steps of a half are 2^-15 below 2^-4 and 2^-14 above; the quotients are exact in double.
+  const auto expected = [](uint32_t bits) {
+    const double x = std::bit_cast<float>(bits);
+    const bool above = x >= 0x1p-4;
+    const double steps = std::nearbyint(x / (above ? 0x1p-14 : 0x1p-15));
+    return ((above ? 11u : 10u) << 10) + static_cast<uint32_t>(steps) - 1024u;
+  };
+  uint32_t seen = 0;
+  for (uint32_t base = f(0.0624f); base <= f(0.0626f); base += kLanes) {
+    for (int i = 0; i < kLanes; ++i) bench.set_source(0, i, base + static_cast<uint32_t>(i));
+    bench.run(kFullMask);
+    for (int i = 0; i < kLanes; ++i, ++seen)
+      ASSERT_EQ(bench.destination(i), expected(base + static_cast<uint32_t>(i))) << base << i;
+  }
+  EXPECT_GT(seen, 30'000u);
 }
 
 TEST(FixedAnswers, EveryHalfSurvivesTheWayToFloatAndBack) {

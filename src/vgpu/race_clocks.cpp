@@ -32,13 +32,14 @@ void BlockClocks::update_floor(uint32_t warp) {
 }
 
 void BlockClocks::barrier(uint32_t arriving, uint32_t leaving) {
-  ClockRow joined{};
+  ClockRow joined{}, fenced{};
   uint32_t highest = 0;
   for (uint32_t m = arriving | leaving; m != 0; m &= m - 1)
     highest = std::max(highest, own(static_cast<uint32_t>(std::countr_zero(m))));
   for (uint32_t m = arriving; m != 0; m &= m - 1) {
     uint32_t a = static_cast<uint32_t>(std::countr_zero(m));
     for (uint32_t i = 0; i < n_warps_; ++i) joined[i] = std::max(joined[i], rows_[a][i]);
+    for (uint32_t i = 0; i < n_warps_; ++i) fenced[i] = std::max(fenced[i], fenced_[1][a][i]);
   }
   // All that the arriving warps did so far has a clock <= highest, all they will do a greater one:
   // one common number keeps floor() high, and with it the fast path of SharedRaces.
@@ -54,6 +55,10 @@ void BlockClocks::barrier(uint32_t arriving, uint32_t leaving) {
     // bar.sync orders like a fence of block scope, not of device scope.
     fenced_[0][w] = rows_[w];
     fenced_[0][w][w] = next - 1;
+    // What each thread has fenced at device scope before the barrier, one of them publishes after
+    // it: every thread stores and fences, thread 0 counts the block in.
+    for (uint32_t i = 0; i < n_warps_; ++i)
+      fenced_[1][w][i] = std::max(fenced_[1][w][i], fenced[i]);
     update_floor(w);
   }
   for (uint32_t m = arriving & ~leaving; m != 0; m &= m - 1) {

@@ -41,13 +41,18 @@ struct GlobalRaces::Location {
 struct GlobalRaces::Knowledge {
   std::vector<std::pair<const Location*, uint32_t>> acquired;  // first `second` releases
   std::vector<std::pair<const Location*, uint32_t>> fenced;    // as of the last device-scope fence
-  void learn(const Location* location, uint32_t upto) {
-    for (auto& [known, n] : acquired)
+  void learn(const Location* location, uint32_t upto) { learn(acquired, location, upto); }
+  void learn_fenced(const Location* location, uint32_t upto) { learn(fenced, location, upto); }
+
+ private:
+  static void learn(std::vector<std::pair<const Location*, uint32_t>>& list,
+                    const Location* location, uint32_t upto) {
+    for (auto& [known, n] : list)
       if (known == location) {
         n = std::max(n, upto);
         return;
       }
-    acquired.emplace_back(location, upto);
+    list.emplace_back(location, upto);
   }
 };
 
@@ -245,12 +250,14 @@ void GlobalRaces::barrier(uint32_t block, uint32_t arriving, uint32_t leaving) {
     auto known = knowledge_.find(uint64_t{block} << 5 | static_cast<uint32_t>(std::countr_zero(m)));
     if (known == knowledge_.end() || !known->second) continue;
     for (const auto& [location, upto] : known->second->acquired) all.learn(location, upto);
+    for (const auto& [location, upto] : known->second->fenced) all.learn_fenced(location, upto);
   }
   if (all.acquired.empty()) return;
   for (uint32_t m = leaving; m != 0; m &= m - 1) {
     auto& mine = knowledge_[uint64_t{block} << 5 | static_cast<uint32_t>(std::countr_zero(m))];
     if (!mine) mine = std::make_unique<Knowledge>();
     for (const auto& [location, upto] : all.acquired) mine->learn(location, upto);
+    for (const auto& [location, upto] : all.fenced) mine->learn_fenced(location, upto);
   }
 }
 

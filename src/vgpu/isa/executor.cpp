@@ -227,6 +227,9 @@ jump:
       split.pc = pc;
       split.counted = false;
       if (!give_turn(warp)) {
+        // Turns of a small quantum end before the loop jumps back again: they are spinning too, or
+        // no other block would ever get a turn.
+        warp.spins = kQuantum && sync ? 1 : 0;
         return sync ? RunEnd::spinning : RunEnd::yielded;
       }
       goto select;

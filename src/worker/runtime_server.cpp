@@ -111,7 +111,8 @@ bool RuntimeServer::serve_one() {
   int32_t error = sticky_ != kCudaSuccess && !survives_sticky(op) ? sticky_ : -1;
   if (error == -1) {
     error = dispatch(op, in, out);
-    if (!in.complete() || error == -1)
+    // A request refused for another reason, such as too many graphs, is not read to its end.
+    if (error == -1 || in.failed() || (error == kCudaSuccess && !in.complete()))
       end(IoStatus::malformed, fmt::format("malformed request {}", header.type));
     if (sticky_ != kCudaSuccess) error = sticky_;
   }

@@ -78,6 +78,7 @@ TEST_F(RuntimeTest, ACapturedGraphReplaysOnFreshInputs) {
   EXPECT_EQ(o.launches.size(), 2u);
 }
 TEST_F(RuntimeTest, AGraphOfExplicitNodesRuns) { expect(13, 2, 1); }
+TEST_F(RuntimeTest, TooManyGraphsAreAnErrorAndNoBreachOfTheProtocol) { expect(29); }
 TEST_F(RuntimeTest, SymbolsAreCopiedBothWays) { expect(14); }
 TEST_F(RuntimeTest, DynamicSharedMemoryFollowsTheOptInRules) { expect(32, 1, 0); }
 TEST_F(RuntimeTest, ARefusedLaunchLeavesTheOutputAlone) {

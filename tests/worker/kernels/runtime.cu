@@ -345,6 +345,18 @@ static int launch_ex(const float* x, float* y, int n, cudaStream_t stream) {
   return 0;
 }
 
+/// Graphs that are never destroyed: at some point there is no memory for another.
+static int too_many_graphs() {
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  OK(cudaGraphCreate(&graph, 0));
+  cudaError_t e = cudaSuccess;
+  for (int i = 0; i < 10000 && e == cudaSuccess; ++i) e = cudaGraphInstantiate(&exec, graph, 0);
+  EXPECT(e == cudaErrorMemoryAllocation);
+  cudaGetLastError();
+  return 0;
+}
+
 FIEL_KERNEL int fiel_run(const fiel_tensor* in, int, fiel_tensor* out, int, cudaStream_t stream) {
   const float* x = fiel_data(const float, in[0]);
   float* y = fiel_data(float, out[0]);
@@ -371,6 +383,7 @@ FIEL_KERNEL int fiel_run(const fiel_tensor* in, int, fiel_tensor* out, int, cuda
     case 26: return launch_ex(x, y, n, stream);
     case 27: return pinned_mapped(y, n, stream, false);
     case 28: return pinned_mapped(y, n, stream, true);
+    case 29: return too_many_graphs();
     default: return FIEL_UNSUPPORTED;
   }
 }

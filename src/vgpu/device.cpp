@@ -117,8 +117,9 @@ Status VirtualDevice::place_variables(LoadedModule& loaded) {
     loaded.addresses[i] = at;
     loaded.owned.push_back(at);
     memset(reinterpret_cast<void*>(at), 0, variable.bytes);
-    memcpy(reinterpret_cast<void*>(at), variable.initial.data(),
-           std::min<uint64_t>(variable.initial.size(), variable.bytes));
+    if (!variable.initial.empty())
+      memcpy(reinterpret_cast<void*>(at), variable.initial.data(),
+             std::min<uint64_t>(variable.initial.size(), variable.bytes));
     arena_.set_state(at, variable.bytes, 1);
     Allocation& allocation = *arena_.find(at);
     allocation.filled = true;

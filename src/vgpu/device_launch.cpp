@@ -208,8 +208,9 @@ LaunchReport VirtualDevice::launch(const LaunchRequest& request) {
     }
     launch.program = *contracted;
   }
-  memcpy(reinterpret_cast<void*>(parameters_), request.parameters.data(),
-         request.parameters.size());
+  if (!request.parameters.empty())
+    memcpy(reinterpret_cast<void*>(parameters_), request.parameters.data(),
+           request.parameters.size());
   arena_.set_state(parameters_, request.parameters.size(), 1);
   Allocation& block = *arena_.find(parameters_);
   block.read_only = true;

@@ -54,13 +54,13 @@ Status VirtualDevice::free(uint64_t address) {
 
 Status VirtualDevice::write(uint64_t address, std::span<const std::byte> bytes) {
   FIEL_TRY_STATUS(range(address, bytes.size(), "write").map([](const Allocation*) {}));
-  memcpy(host(address), bytes.data(), bytes.size());
+  if (!bytes.empty()) memcpy(host(address), bytes.data(), bytes.size());
   return mark_initialized(address, bytes.size());
 }
 
 Status VirtualDevice::read(uint64_t address, std::span<std::byte> bytes) const {
   FIEL_TRY_STATUS(range(address, bytes.size(), "read").map([](const Allocation*) {}));
-  memcpy(bytes.data(), host(address), bytes.size());
+  if (!bytes.empty()) memcpy(bytes.data(), host(address), bytes.size());
   return {};
 }
 

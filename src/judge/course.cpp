@@ -39,6 +39,14 @@ std::string expected_got(const Witness& w) {
 
 }  // namespace
 
+ProbeResult blank(const PlannedShape& shape, Probe probe) {
+  ProbeResult r;
+  r.probe = probe;
+  r.shape_set = shape.name;
+  r.symbols = shape.symbols;
+  return r;
+}
+
 NumericsClass lowest_class(NumericsPolicy policy) {
   return policy == NumericsPolicy::fp32 ? NumericsClass::fp32 : NumericsClass::tf32;
 }

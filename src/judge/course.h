@@ -23,6 +23,9 @@ namespace fiel::judge {
 /// What comparison may let pass for tasks that multiply matrices.
 NumericsClass lowest_class(NumericsPolicy policy);
 
+/// A probe at a shape before its first call.
+ProbeResult blank(const PlannedShape& shape, Probe probe);
+
 class Course {
  public:
   Course(const task::Task& task, const SessionStarter& starter, const JudgeOptions& options,

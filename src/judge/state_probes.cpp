@@ -10,14 +10,6 @@
 namespace fiel::judge {
 namespace {
 
-ProbeResult blank(const PlannedShape& shape, Probe probe) {
-  ProbeResult r;
-  r.probe = probe;
-  r.shape_set = shape.name;
-  r.symbols = shape.symbols;
-  return r;
-}
-
 ProbeRecipe recipe_of(const Course& course, Probe probe, uint32_t variant) {
   return {probe, variant,
           derive_seed(course.options().seed, 500 + static_cast<uint64_t>(probe) * 2048 + variant),

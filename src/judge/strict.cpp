@@ -62,14 +62,6 @@ Result<std::vector<Preparation>> prepare_values(Course& course, const PlannedSha
   return list;
 }
 
-ProbeResult blank(const PlannedShape& shape, Probe probe) {
-  ProbeResult r;
-  r.probe = probe;
-  r.shape_set = shape.name;
-  r.symbols = shape.symbols;
-  return r;
-}
-
 /// All input sets of one probe at one shape. False: decided, or refused.
 Result<bool> run_value_probe(Course& course, Rig& rig, const PlannedShape& shape, Probe probe,
                              const std::vector<Preparation>& prepared) {

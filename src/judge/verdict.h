@@ -4,8 +4,8 @@
 //   if (v.status == VerdictStatus::incorrect) show(*v.witness);
 //   std::string text = to_json(v).dump(2);            // docs/verdict.schema.json
 //
-// Holds no times of the kernel: on the virtual device speed is `not_measured`. Two runs with the
-// same seed on the same machine give the same bytes.
+// On the virtual device speed is `not_measured`, and two runs with the same seed on the same
+// machine give the same bytes.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 
 #include "base/json.h"
 #include "judge/codes.h"
+#include "judge/measurement.h"
 #include "sandbox/isolation.h"
 #include "tensor/compare.h"
 #include "vgpu/findings.h"
@@ -116,6 +117,7 @@ struct Verdict {
   std::optional<NumericsClass> numerics;  ///< measured; none when no output could be compared
   std::string numerics_policy = "tf32";
   std::string speed = "not_measured";
+  std::optional<Measurement> measurement;  ///< on a GPU, of a kernel that was found right
   std::optional<Witness> witness;
   std::vector<ProbeResult> probes;
   std::vector<FindingRecord> findings;

@@ -1,0 +1,95 @@
+// What a verdict says about speed, memory and the machine's limits: filled on a GPU only.
+//
+//   if (verdict.measurement) show(verdict.measurement->headline);
+//
+// Times are nanoseconds of one call. A ratio above 1 means that the kernel is faster. Nothing here
+// decides a status but `timing_invalid`; judge/timing.h makes these from samples.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "tensor/compare.h"
+
+namespace fiel::judge {
+
+/// One timed call, or a batch of `calls`, as the clock saw it.
+struct TimeSample {
+  uint32_t round = 0;
+  double wall_ns = 0;    ///< the judge's clock, the whole sample
+  double device_ns = 0;  ///< the runner's claim a call
+  double host_ns = 0;    ///< the runner's claim a call: until the call returned
+  uint32_t sm_clock_mhz = 0, power_mw = 0;
+  uint64_t throttle = 0;  ///< NVML's clock event reasons
+  bool verified = false;  ///< its outputs were compared in full
+};
+
+/// One side (the kernel, or a baseline) under one policy.
+struct TimedSide {
+  std::string name;         ///< "kernel", "eager", "compile", "reduce-overhead", "max-autotune"
+  std::string policy;       ///< "fp32", "default", "tf32", "bf16", "fp16"; of the kernel: ""
+  std::string unavailable;  ///< why there is no time; empty where there is one
+  uint32_t calls_a_sample = 1;
+  bool cold = true;    ///< L2 flushed before each sample
+  bool graph = false;  ///< replayed as a CUDA graph
+  std::vector<TimeSample> samples;
+  double median_ns = 0, low_ns = 0, high_ns = 0;  ///< credited time and its 95 % interval
+  double device_median_ns = 0, host_median_ns = 0, wall_median_ns = 0;
+  double gap_ns = 0;  ///< wall that the trusted side needs beside its device time
+  std::optional<NumericsClass> numerics;
+  double relative_rms = 0, componentwise = 0;  ///< worst error over the probes
+};
+
+enum class SpeedDecision : uint8_t { faster, same, slower, ambiguous, not_measured };
+std::string_view name_of(SpeedDecision decision);
+
+/// Kernel against one side: median of ratios, 95 % interval.
+struct Ratio {
+  std::string against, policy;  ///< a side's name and policy
+  double value = 0, low = 0, high = 0;
+  SpeedDecision decision = SpeedDecision::not_measured;
+  bool comparable = false;  ///< the side is at least as accurate as the kernel
+};
+
+struct MemoryUse {
+  uint64_t kernel_peak_bytes = 0, baseline_peak_bytes = 0;  ///< device level, that side alone
+  uint64_t kernel_persistent_bytes = 0, baseline_persistent_bytes = 0;  ///< after set-up
+  double efficiency = 0;  ///< baseline peak / kernel peak; 0 when unknown
+  double setup_ms = 0;
+};
+
+struct Floor {
+  double bytes = 0, operations = 0;
+  double memory_ns = 0, arithmetic_ns = 0, launch_ns = 0;  ///< from the calibration
+  double floor_ns = 0;                                     ///< the largest
+  double light_share = 0;  ///< floor / kernel's time: share of the speed of light
+  std::string bound_by;    ///< "memory", "arithmetic", "launch"
+};
+
+/// What the kernel really launched, from a pass of its own.
+struct KernelEvidence {
+  std::string name, origin;  ///< "own", "library", "framework"
+  uint64_t launches = 0;
+  double device_ns = 0;
+  bool tensor_core = false;
+};
+
+struct Measurement {
+  std::vector<TimedSide> sides;    ///< the kernel first
+  std::vector<Ratio> ratios;       ///< one a baseline
+  std::optional<size_t> headline;  ///< index into ratios: fastest comparable baseline
+  SpeedDecision speed = SpeedDecision::not_measured;
+  std::string why;  ///< for ambiguous and not_measured
+  MemoryUse memory;
+  std::optional<Floor> floor;
+  std::vector<KernelEvidence> kernels;
+  uint64_t samples_verified = 0, samples = 0;
+  int reward = 0;  ///< −1 wrong, 1 right, 2 > 5 % faster than eager, 3 also than compile
+};
+
+Json to_json(const Measurement& measurement, bool with_samples);
+
+}  // namespace fiel::judge

@@ -3,14 +3,12 @@
 #include <sys/random.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <optional>
 
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/kernel_files.h"
-#include "cli/progress.h"
+#include "cli/judge_many.h"
 #include "judge/judge.h"
-#include "report/terminal.h"
 #include "task/task.h"
 
 namespace fiel::cli {
@@ -50,86 +48,57 @@ Result<judge::JudgeRequest> request_of(const Arguments& arguments, const Context
   return request;
 }
 
-/// The worst of several: what could not be judged outweighs what was judged and refused.
-int combined_exit_code(const std::vector<judge::Verdict>& verdicts) {
-  bool refused = false, unable = false, nothing = false;
-  for (const judge::Verdict& v : verdicts) {
-    const int code = judge::exit_code_of(v);
-    refused |= code == 1;
-    unable |= code == 3;
-    nothing |= code == 5;
+/// Native tasks, read once: kernels of one task usually follow each other.
+class NativeTasks {
+ public:
+  Result<const task::Task*> load(const std::string& path) {
+    if (!task_ || path_ != path) {
+      task_.reset();
+      FIEL_TRY(task_, task::load_task(path));
+      path_ = path;
+    }
+    return &*task_;
   }
-  return unable ? 3 : refused ? 1 : nothing || verdicts.empty() ? 5 : 0;
-}
 
-void print_json(const Context& context, const std::vector<judge::Verdict>& verdicts, bool many) {
-  if (!many) {
-    context.print_json(judge::to_json(verdicts.front()));
-    return;
-  }
-  Json j = Json::object();
-  j["schema_version"] = judge::kSchemaVersion;
-  j["verdicts"] = Json::array();
-  for (const judge::Verdict& v : verdicts) j["verdicts"].push_back(judge::to_json(v));
-  context.print_json(j);
-}
-
-std::string summary(const std::vector<judge::Verdict>& verdicts) {
-  const auto accepted = std::count_if(verdicts.begin(), verdicts.end(), [](const auto& v) {
-    return v.status == judge::VerdictStatus::correct;
-  });
-  return fmt::format("\n{} of {} kernels accepted\n", accepted, verdicts.size());
-}
+ private:
+  std::string path_;
+  std::optional<task::Task> task_;
+};
 
 Result<int> run(const Arguments& arguments, const Context& context) {
-  if (arguments.positional.size() < 2)
-    return fail(ErrorCode::usage, "'fiel judge' needs a task and at least one kernel",
-                "fiel judge tasks/softmax.toml examples/softmax/online.cu");
-  FIEL_TRY(judge::JudgeRequest request, request_of(arguments, context));
-  FIEL_TRY(const task::Task task, task::load_task(arguments.positional[0]));
-  FIEL_TRY(const KernelFiles files,
-           find_kernels({arguments.positional.begin() + 1, arguments.positional.end()}));
-  if (files.paths.empty()) {
-    context.story("fiel: there is no .cu to judge in what was named\n");
-    return 5;
-  }
-  const bool many = files.several, json = arguments.has("--json");
-  std::vector<judge::Verdict> verdicts;
-  StatusLine line(context);
-  request.options.progress = [&](const judge::Progress& p) { line.show(p.what, p.done, p.total); };
-  for (const std::string& path : files.paths) {
-    FIEL_TRY(judge::Verdict v, judge::judge_kernel(task, path, request));
-    line.clear();
-    const report::TerminalStyle style{context.color_out, arguments.has("-v")};
-    if (!json) context.print(many ? report::render_line(v, style) : report::render(v, style));
-    verdicts.push_back(std::move(v));
-    if (context.interrupted && context.interrupted()) break;
-  }
-  if (json) print_json(context, verdicts, many);
-  if (!json && many) context.print(summary(verdicts));
-  if (context.interrupted && context.interrupted()) return 130;
-  const int code = combined_exit_code(verdicts);
-  return arguments.has("--exit-zero") && code == 1 ? 0 : code;
+  FIEL_TRY(const Arguments all, with_flags_of_run(arguments));
+  FIEL_TRY(judge::JudgeRequest request, request_of(all, context));
+  FIEL_TRY(const JudgePlan plan, plan_judgements(all));
+  NativeTasks tasks;
+  const JudgePairFunction judge_pair =
+      [&](const JudgePair& pair, const ProgressFunction& progress) -> Result<judge::Verdict> {
+    FIEL_TRY(const task::Task* task, tasks.load(pair.task));
+    request.options.progress = progress;
+    return judge::judge_kernel(*task, pair.kernel, request);
+  };
+  return judge_many(plan, judge_pair, context);
+}
+
+std::vector<Flag> flags() {
+  std::vector<Flag> all{
+      {"--device", "NAME", "where it runs: virtual (PTX on the CPU)"},
+      {"--protocol", "NAME", "probes and rules: strict"},
+      {"--shapes", "A,B", "only these shape sets of the task"},
+      {"--seed", "N", "replay a verdict; otherwise drawn in secret"},
+      {"--budget", "NAME", "work per kernel: quick, standard, thorough"},
+      {"--numerics", "NAME", "class an f32 task accepts: fp32, tf32 (default), any"},
+      {"--timeout", "SECONDS", "wall-clock limit of one call (60)"},
+      {"--require-isolation", "", "judge only inside the full sandbox"},
+      {"-v", "", "every finding, and what isolation was in force"}};
+  for (const Flag& f : judge_many_flags()) all.push_back(f);
+  return all;
 }
 
 }  // namespace
 
 Command judge_command() {
   return {
-      {"judge",
-       "TASK KERNEL...",
-       "is this kernel right? one verdict each, with evidence",
-       {{"--device", "NAME", "where it runs: virtual (PTX on the CPU)"},
-        {"--protocol", "NAME", "probes and rules: strict"},
-        {"--shapes", "A,B", "only these shape sets of the task"},
-        {"--seed", "N", "replay a verdict; otherwise drawn in secret"},
-        {"--budget", "NAME", "work per kernel: quick, standard, thorough"},
-        {"--numerics", "NAME", "class an f32 task accepts: fp32, tf32 (default), any"},
-        {"--timeout", "SECONDS", "wall-clock limit of one call (60)"},
-        {"--require-isolation", "", "judge only inside the full sandbox"},
-        {"--exit-zero", "", "exit code 0 also for kernels that are not accepted"},
-        kJsonFlag,
-        {"-v", "", "every finding, and what isolation was in force"}},
+      {"judge", "TASK KERNEL...", "is this kernel right? one verdict each, with evidence", flags(),
        "A KERNEL is a .cu that defines fiel_run (fiel/kernel.h), or a folder of them. The judge\n"
        "goes on after each. Speed is not measured on the virtual device."},
       run};

@@ -25,6 +25,9 @@ struct TimeSample {
   uint32_t sm_clock_mhz = 0, power_mw = 0;
   uint64_t throttle = 0;  ///< NVML's clock event reasons
   bool verified = false;  ///< its outputs were compared in full
+  // Made by credit():
+  double credited_ns = 0;  ///< a call
+  bool set_aside = false;  ///< throttled, or at a clock far below the others
 };
 
 /// One side (the kernel, or a baseline) under one policy.
@@ -38,7 +41,9 @@ struct TimedSide {
   std::vector<TimeSample> samples;
   double median_ns = 0, low_ns = 0, high_ns = 0;  ///< credited time and its 95 % interval
   double device_median_ns = 0, host_median_ns = 0, wall_median_ns = 0;
-  double gap_ns = 0;  ///< wall that the trusted side needs beside its device time
+  double gap_ns = 0;            ///< wall that the trusted sides need beside their device time
+  bool events_believed = true;  ///< its device times agree with the judge's clock
+  uint32_t samples_set_aside = 0;
   std::optional<NumericsClass> numerics;
   double relative_rms = 0, componentwise = 0;  ///< worst error over the probes
 };
@@ -46,10 +51,12 @@ struct TimedSide {
 enum class SpeedDecision : uint8_t { faster, same, slower, ambiguous, not_measured };
 std::string_view name_of(SpeedDecision decision);
 
-/// Kernel against one side: median of ratios, 95 % interval.
+/// Kernel against one side: median of ratios paired by round, 95 % interval that holds however
+/// often it was looked at.
 struct Ratio {
   std::string against, policy;  ///< a side's name and policy
   double value = 0, low = 0, high = 0;
+  uint32_t rounds = 0;  ///< that hold both sides
   SpeedDecision decision = SpeedDecision::not_measured;
   bool comparable = false;  ///< the side is at least as accurate as the kernel
 };

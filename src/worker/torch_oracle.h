@@ -1,0 +1,179 @@
+// The oracle's operations (docs/torch-workers.md#oracle) with names and types.
+//
+//   FIEL_TRY(auto worker, TorchWorker::start({Role::oracle, python, "cpu"}));
+//   TorchOracle oracle(*worker);
+//   FIEL_TRY(auto task, oracle.open_task({.path = "task.py"}));
+//   FIEL_TRY(auto inputs, oracle.window(task.input_bytes + slack));
+//   FIEL_TRY(auto c, oracle.prepare({.probe = "given", .seed = 7}));
+//   FIEL_TRY(auto placed, oracle.place({.case_id = c.id, .inputs = inputs.id, …}));
+//
+// Each answer keeps the reply as `raw`: fields that this header does not name are there. The
+// verdict is made elsewhere.
+#pragma once
+
+#include <optional>
+
+#include "worker/torch_values.h"
+#include "worker/torch_worker.h"
+
+namespace fiel::worker {
+
+struct WindowHandle {
+  int64_t id = 0;
+  uint64_t bytes = 0;
+  Fd descriptor;
+};
+
+struct OpenTask {
+  std::string path;
+  std::string mode = "eval";  ///< train or eval
+  uint64_t init_seed = 0;
+  std::string reference;  ///< a native task: the source of its generated module
+};
+struct TaskInput : Leaf {
+  Json domain;
+};
+struct FloorFacts {
+  double bytes = 0, fp32 = 0, tf32able = 0, fp16 = 0, bf16 = 0;  ///< floating-point operations
+};
+struct ShapeVariant {
+  std::string name, note;
+};
+struct OpenedTask {
+  std::string name, digest;
+  std::vector<TaskInput> inputs;
+  std::vector<Leaf> outputs;
+  Json parameters;
+  uint64_t weight_bytes = 0, input_bytes = 0, output_bytes = 0;
+  FloorFacts floor;
+  std::vector<ShapeVariant> shape_variants;
+  std::vector<std::string> warnings;
+  std::string randomness;               ///< none, statistical or void
+  std::optional<std::string> void_why;  ///< `void`
+  Json raw;
+};
+
+struct Prepare {
+  std::string probe, variant;
+  uint64_t seed = 0;
+  std::optional<uint64_t> weights_seed;  ///< none: the given ones
+  std::string shape_variant;
+  Json base;  ///< a case, for one-element and same-data
+};
+struct PreparedCase {
+  Json id;  ///< `case`
+  std::optional<std::string> dropped;
+  std::vector<Leaf> inputs, outputs;
+  Json raw;
+};
+
+struct WeightLeaf : Leaf {
+  std::string name, kind;  ///< parameter or buffer
+};
+struct PlacedWeights {
+  std::vector<WeightLeaf> leaves;
+  Json raw_leaves;  ///< to pass on to a runner
+};
+
+struct Place {
+  Json case_id;
+  int64_t inputs = 0, outputs = 0;  ///< windows
+  uint64_t shift_bytes = 0;
+  uint8_t poison = 0xff;
+};
+struct PlacedCase {
+  Json inputs;               ///< a value, to pass on to a runner
+  std::vector<Leaf> leaves;  ///< of that value
+  uint64_t output_offset = 0, output_bytes = 0;
+  Json raw;
+};
+
+/// How one output compares with the reference.
+struct Comparison {
+  std::string path;
+  uint64_t elements = 0, compared = 0, failing = 0;
+  Json first_failing;  ///< an index, or null
+  double expected = 0, got = 0, bound = 0, worst_ratio = 0, max_abs = 0;
+  double rms_error = 0, rms_output = 0, relative_rms = 0, rms_limit = 0;
+  bool rms_failed = false, componentwise = false;
+  uint64_t nan_mismatches = 0, infinity_mismatches = 0;
+  double exact_fraction = 0;
+  std::string numerics_class;  ///< `class`
+};
+struct ModifiedInput {
+  std::string path;
+  Json element, was, is;
+};
+struct BrokenGuard {
+  std::string path, side;
+  int64_t byte = 0;
+};
+struct UnwrittenOutput {
+  std::string path;
+  uint64_t elements = 0;
+};
+struct Verify {
+  Json case_id;
+  Json outputs;        ///< a value, as the runner reported it
+  std::string lowest;  ///< the lowest numerics class that is accepted
+  Json state;          ///< a value, or null
+};
+struct Verified {
+  std::optional<std::string> structure;
+  std::vector<Comparison> outputs, state;
+  std::vector<ModifiedInput> inputs_modified;
+  std::vector<BrokenGuard> guards;
+  std::vector<UnwrittenOutput> unwritten;
+  Json stale;  ///< the case whose answer this is, or null
+  Json raw;
+  bool passed() const;  ///< nothing of the above
+};
+Verified read_verified(const Json& json);
+
+struct Impostor {
+  std::string name;
+  bool rejected = false;
+  std::string rejected_by;
+};
+
+struct TimedSample {
+  int runner = 0, round = 0;
+  double wall_ns = 0, device_ns = 0, host_ns = 0;
+  double sm_clock_mhz = 0, power_mw = 0;
+  Json throttle;
+  bool verified = false, failed = false;
+};
+struct TimedSamples {
+  std::vector<TimedSample> samples;
+  std::vector<Verified> failures;
+  Json raw;
+};
+
+class TorchOracle {
+ public:
+  explicit TorchOracle(TorchWorker& worker) : worker_(worker) {}
+
+  Answer<DeviceFacts> hello(const std::string& device, int64_t timeout_ms = 120'000);
+  Answer<WindowHandle> window(uint64_t bytes);
+  Answer<void> drop_window(int64_t window);
+  Answer<OpenedTask> open_task(const OpenTask& task, const AskOptions& options = kLong);
+  Answer<PreparedCase> prepare(const Prepare& prepare, const AskOptions& options = kLong);
+  Answer<PlacedWeights> weights(const Json& case_id, int64_t window);
+  Answer<PlacedCase> place(const Place& place);
+  Answer<Verified> verify(const Verify& verify, const AskOptions& options = kLong);
+  Answer<void> release(const Json& case_id);  ///< or "all"
+  Answer<std::vector<Impostor>> impostors(const Json& cases, const AskOptions& options = kLong);
+  /// `request` holds the fields of `time` in the contract; a runner's `control` there is an index
+  /// into options.descriptors. The runners must be inside their own `time`
+  /// (TorchRunner::start_time).
+  Answer<TimedSamples> time(Json request, const AskOptions& options);
+  Answer<Json> measure(const AskOptions& options = kLong);
+  TorchWorker& worker() { return worker_; }
+
+  static const AskOptions kLong;  ///< ten minutes
+
+ private:
+  TorchWorker& worker_;
+};
+
+}  // namespace fiel::worker

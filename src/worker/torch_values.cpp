@@ -1,0 +1,69 @@
+#include "worker/torch_values.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace fiel::worker {
+namespace {
+
+constexpr size_t kMaxRank = 16, kMaxLeaves = 1u << 16;
+
+std::vector<int64_t> read_extents(const Json& json) {
+  std::vector<int64_t> out;
+  for (const Json& n : json.items())
+    if (out.size() < kMaxRank) out.push_back(n.as_int());
+  return out;
+}
+
+}  // namespace
+
+double read_number(const Json& json, double fallback) {
+  if (!json.is_string()) return json.as_double(fallback);
+  const std::string& text = json.as_string();
+  if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (text == "inf") return std::numeric_limits<double>::infinity();
+  if (text == "-inf") return -std::numeric_limits<double>::infinity();
+  return fallback;
+}
+
+uint64_t read_count(const Json& json) {
+  const int64_t n = json.as_int();
+  return n > 0 ? static_cast<uint64_t>(n) : 0;
+}
+
+std::vector<std::string> read_strings(const Json& json) {
+  std::vector<std::string> out;
+  for (const Json& s : json.items()) out.push_back(s.as_string());
+  return out;
+}
+
+Leaf read_leaf(const Json& json) {
+  return {json["path"].as_string(), json["dtype"].as_string(), read_extents(json["shape"]),
+          read_extents(json["stride"]), read_count(json["offset"])};
+}
+
+std::vector<Leaf> read_leaves(const Json& json) {
+  std::vector<Leaf> out;
+  for (const Json& leaf : json.items())
+    if (out.size() < kMaxLeaves) out.push_back(read_leaf(leaf));
+  return out;
+}
+
+DeviceFacts read_facts(const Json& json) {
+  DeviceFacts f;
+  f.torch = json["torch"].as_string();
+  f.python = json["python"].as_string();
+  f.cuda = json["cuda"].as_string();
+  f.driver = json["driver"].as_string();
+  f.device_name = json["device_name"].as_string();
+  f.device_uuid = json["device_uuid"].as_string();
+  f.compute_capability = json["compute_capability"].as_string();
+  f.memory_bytes = read_count(json["memory_bytes"]);
+  f.l2_bytes = read_count(json["l2_bytes"]);
+  f.multiprocessors =
+      static_cast<int>(std::min<int64_t>(json["multiprocessors"].as_int(), 1 << 20));
+  f.notes = read_strings(json["notes"]);
+  return f;
+}
+
+}  // namespace fiel::worker

@@ -1,0 +1,37 @@
+// What travels between judge and PyTorch workers, as C++ sees it (docs/torch-workers.md#values).
+// Nested values stay opaque Json; only leaves are read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace fiel::worker {
+
+/// One tensor of a value. dtype is PyTorch's name without "torch."; strides are in elements.
+struct Leaf {
+  std::string path, dtype;
+  std::vector<int64_t> shape, stride;
+  uint64_t offset = 0;  ///< from the window's begin, where it has a place
+};
+Leaf read_leaf(const Json& json);
+std::vector<Leaf> read_leaves(const Json& json);
+
+/// JSON has no NaN and no infinity: they travel as "nan", "inf", "-inf".
+double read_number(const Json& json, double fallback = 0);
+uint64_t read_count(const Json& json);
+std::vector<std::string> read_strings(const Json& json);
+
+/// What a worker answers to hello. Of a candidate's process: a claim.
+struct DeviceFacts {
+  std::string torch, python, cuda, driver, device_name, device_uuid, compute_capability;
+  uint64_t memory_bytes = 0, l2_bytes = 0;
+  int multiprocessors = 0;
+  std::vector<std::string> notes;  ///< what is missing and what it costs
+};
+DeviceFacts read_facts(const Json& json);
+
+}  // namespace fiel::worker

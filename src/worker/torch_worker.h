@@ -1,0 +1,87 @@
+// One PyTorch worker process and the judge's end of its channel (docs/torch-workers.md#channel).
+//
+//   FIEL_TRY(auto worker, TorchWorker::start({Role::oracle, python, "cuda:0"}));
+//   Answer<Json> hello = worker->ask(Json::object({{"op", "hello"}, …}));
+//   worker->send(request);  …do something else…  worker->receive({.timeout_ms = 60'000});
+//
+// A worker that crashed, hung or broke the protocol is dead for good: start another. One thread at
+// a time; the process dies with the thread that started it. It says nothing about whether an answer
+// is true: a candidate's answers, its faults included, are claims.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "base/json.h"
+#include "sandbox/spawn.h"
+#include "worker/python_environment.h"
+#include "worker/torch_fault.h"
+
+namespace fiel::worker {
+
+enum class Role : uint8_t { oracle, runner };
+const char* to_string(Role role);
+
+struct WorkerSpec {
+  Role role = Role::oracle;
+  PythonEnvironment python;
+  std::string device = "cpu";  ///< "cpu", "cuda:0", …
+};
+
+/// What a worker says on its way; called on the asking thread.
+using Progress = std::function<void(const std::string& what, int64_t done, int64_t total)>;
+
+struct AskOptions {
+  int64_t timeout_ms = 60'000;   ///< beyond it the process is killed
+  std::vector<int> descriptors;  ///< go with the request; stay the caller's
+  Progress progress;
+};
+
+class TorchWorker {
+ public:
+  static constexpr uint32_t kMaxPayload = 16u << 20;
+  static constexpr size_t kMaxDescriptors = 16;
+
+  /// A trusted one: a plain process of ours.
+  static Result<std::unique_ptr<TorchWorker>> start(const WorkerSpec& spec);
+  /// Around a process that was started otherwise. Only a trusted one may send descriptors.
+  TorchWorker(std::unique_ptr<sandbox::Child> child, Fd socket, bool trusted);
+  ~TorchWorker();
+
+  /// The reply's object; `ok: false` and everything worse is a WorkerFault.
+  Answer<Json> ask(Json request, const AskOptions& options = {});
+  Answer<void> send(Json request, const AskOptions& options = {});
+  Answer<Json> receive(const AskOptions& options = {});
+  /// Descriptors that came with the last reply.
+  std::vector<Fd> take_descriptors() { return std::move(descriptors_); }
+
+  bool alive();
+  bool trusted() const { return trusted_; }
+  bool waiting() const { return waiting_; }  ///< sent, not yet received
+  const sandbox::IsolationReport& isolation() const { return child_->isolation(); }
+  sandbox::Child& process() { return *child_; }
+
+ private:
+  struct Frame;
+  WorkerFault end(Fault kind, std::string what);
+  WorkerFault ended();
+  WorkerFault closed();
+  std::optional<Fault> read_some();
+  Answer<std::optional<Frame>> next_frame();
+  Answer<Frame> wait_for_frame(int64_t deadline_ns, int64_t timeout_ms);
+  Answer<void> write_all(const std::vector<uint8_t>& frame, const AskOptions& options);
+
+  std::unique_ptr<sandbox::Child> child_;
+  Fd socket_;
+  bool trusted_ = false, waiting_ = false, dead_ = false;
+  uint32_t sequence_ = 0;
+  std::vector<uint8_t> received_;
+  std::vector<Fd> descriptors_;
+};
+
+}  // namespace fiel::worker

@@ -5,8 +5,10 @@ header's first byte.
 """
 
 import array
+import fcntl
 import json
 import math
+import os
 import socket
 import struct
 import traceback
@@ -15,6 +17,7 @@ MAGIC, VERSION = 0x4C454946, 1
 REQUEST, REPLY, EVENT = 1, 2, 3
 MAX_PAYLOAD = 16 << 20
 MAX_DESCRIPTORS = 16
+PRIVATE_DESCRIPTOR = 200
 _HEADER = struct.Struct("<IHHII")
 
 
@@ -32,7 +35,10 @@ class Closed(Exception):
 
 class Channel:
     def __init__(self, descriptor: int):
-        self._socket = socket.socket(fileno=descriptor)
+        # Out of the way of code that closes or inherits low descriptors.
+        private = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, PRIVATE_DESCRIPTOR)
+        os.close(descriptor)
+        self._socket = socket.socket(fileno=private)
         self._descriptors: list[int] = []
 
     def receive(self) -> tuple[int, dict, list[int]]:
@@ -122,8 +128,6 @@ class Context:
         self._channel.event(self._sequence, {"progress": what, "done": done, "total": total})
 
     def close(self) -> None:
-        import os
-
         for descriptor in self.descriptors:
             if descriptor not in self._kept:
                 os.close(descriptor)
@@ -140,8 +144,16 @@ def answer(worker, message: dict, context: Context) -> dict:
         return reply | {"detail": fault.detail[-8192:]}
     except BaseException as error:  # a candidate may raise SystemExit or worse
         kind = "memory" if is_out_of_memory(error) else worker.blame
-        text = one_line(f"{type(error).__name__}: {error}")
+        text = one_line(words_of(error))
         return {"ok": False, "fault": kind, "error": text, "detail": traceback.format_exc()[-8192:]}
+
+
+def words_of(error: BaseException) -> str:
+    """An exception's text; one that a candidate defined may fail to give it."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except BaseException:
+        return type(error).__name__
 
 
 def is_out_of_memory(error: BaseException) -> bool:

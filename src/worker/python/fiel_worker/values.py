@@ -16,6 +16,11 @@ DTYPES = {
 }
 
 
+class Strange(str):
+    """What stands in a rebuilt value for something that is no dense tensor of the device: its
+    description, for a comparison of structures to show."""
+
+
 def name_of(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
@@ -61,6 +66,8 @@ def rebuild(tree: dict, tensors: list, depth: int = 0):
         return tensors[content]
     if kind == "value":
         return content
+    if kind == "strange":
+        return Strange(str(content)[:300])
     if kind in ("list", "tuple") and isinstance(content, list):
         items = [rebuild(item, tensors, depth + 1) for item in content]
         return tuple(items) if kind == "tuple" else items

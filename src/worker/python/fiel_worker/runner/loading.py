@@ -1,0 +1,125 @@
+"""load and unload: from a path to a module on the device."""
+
+import gc
+import sys
+import time
+
+import torch
+
+from .. import values
+from ..channel import Context, Fault, words_of
+from . import construct, sources
+from .memory import used_bytes
+from .module import Loaded, named_state
+from .printed import shortened
+
+CLASS_NAMES = {"reference": "Model", "module": "ModelNew", "folder": "ModelNew"}
+COMPILE_MODES = ("none", "default", "reduce-overhead", "max-autotune")
+POLICIES = ("fp32", "default", "tf32", "bf16", "fp16")
+MAX_MODULES = 64
+
+
+class Loading:
+    def op_load(self, message: dict, context: Context) -> dict:
+        kind, compiled = message["kind"], message.get("compile", "none")
+        policy = message.get("policy", "default")
+        if kind not in CLASS_NAMES or compiled not in COMPILE_MODES or policy not in POLICIES:
+            raise Fault("worker", f"load of {kind!r}, {compiled!r}, {policy!r}")
+        if len(self.modules) >= MAX_MODULES:
+            raise Fault("worker", f"over {MAX_MODULES} modules")
+        flags = apply_policy(policy)
+        used_before, begin = used_bytes(self.device), time.perf_counter_ns()
+        with self.printed.captured():
+            try:
+                network = self._build(kind, message)
+            except Exception as error:
+                raise classified(error, self.device, kind) from error
+        module = Loaded(network, network, kind, self.device, flags)
+        if compiled != "none":
+            module.call = torch.compile(network, **compile_options(compiled))
+            module.marks_steps = self.device.startswith("cuda") and compiled != "default"
+        settle(self.device)
+        module.setup_bytes = used_bytes(self.device) - used_before
+        self.modules[module.id] = module
+        return {
+            "module": module.id,
+            "build_ms": (time.perf_counter_ns() - begin) / 1e6,
+            "weights": [described(name, tensor) for name, tensor in named_state(network)],
+            "flags": flags,
+            "extension_log": "",
+            "printed": self.printed.text(),
+        }
+
+    def _build(self, kind: str, message: dict):
+        seed, path = message.get("init_seed", 0), message["path"]
+        task_path = path if kind == "reference" else message["task_path"]
+        task = sources.import_file(task_path, f"fiel_task_{len(sys.modules)}", "task")
+        inputs = sources.init_inputs(task, seed)
+        module = task if kind == "reference" else self._candidate(kind, path, seed)
+        cls = getattr(module, CLASS_NAMES[kind], None)
+        if cls is None:
+            raise Fault("candidate", f"{path.rsplit('/', 1)[-1]} defines no {CLASS_NAMES[kind]}")
+        return construct.construct(cls, inputs, seed, self.device, message.get("mode", "train"))
+
+    def _candidate(self, kind: str, path: str, seed: int):
+        sources.seed_everything(seed)
+        if kind == "folder":
+            raise Fault("unsupported", "work folders are not done yet")
+        return sources.import_file(path, f"candidate_{len(sys.modules)}", "candidate")
+
+    def op_unload(self, message: dict, context: Context) -> dict:
+        self.modules.pop(message["module"], None)
+        gc.collect()
+        settle(self.device)
+        if self.device.startswith("cuda"):
+            torch.cuda.empty_cache()
+        return {}
+
+    def module(self, name) -> Loaded:
+        found = self.modules.get(name)
+        if found is None:
+            raise Fault("worker", f"no module {name!r}")
+        return found
+
+
+def described(name: str, tensor: torch.Tensor) -> list:
+    return [name, list(tensor.shape), values.name_of(tensor.dtype)]
+
+
+def settle(device: str) -> None:
+    """Waits for all of the device's work, on whatever stream."""
+    if device.startswith("cuda"):
+        torch.cuda.synchronize(device)
+
+
+def compile_options(mode: str) -> dict:
+    return {} if mode == "default" else {"mode": mode}
+
+
+def apply_policy(policy: str) -> dict:
+    """Sets the numerics policy and says what was asserted of it."""
+    try:
+        from .. import numerics
+    except ImportError:
+        return {"policy": policy, "asserted": None}
+    numerics.apply(policy)
+    return {"policy": policy, "asserted": numerics.assert_applied(policy)}
+
+
+def classified(error: Exception, device: str, kind: str) -> Exception:
+    """Some failures are the machine's, not the candidate's: CUDA code where there is no GPU."""
+    if isinstance(error, Fault):
+        return error
+    text = words_of(error)
+    needs_gpu = ("NVIDIA driver", "not compiled with CUDA", "No CUDA GPUs", "0 active drivers")
+    if device == "cpu" and any(words in text for words in needs_gpu):
+        return Fault("unsupported", "this kernel needs a GPU", shortened(text, 2048))
+    if kind == "reference":
+        return Fault("task", text, formatted(error))
+    return error
+
+
+def formatted(error: BaseException) -> str:
+    import traceback
+
+    return "".join(traceback.format_exception(error))[-8192:]

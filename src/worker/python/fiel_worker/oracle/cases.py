@@ -1,0 +1,210 @@
+"""Cases: inputs with a purpose, and what they must answer. Both are made again when memory is short.
+
+    case = cases.make_case(Recipe("outliers", 0, seed), weights="given")
+    cases.expectation(case)          # computed once, kept while there is room
+    cases.inputs(case)
+"""
+
+import dataclasses
+import itertools
+
+import torch
+
+from ..channel import Fault, is_out_of_memory
+from ..values import describe, flatten, rebuild
+from . import probes
+from .bound import accepted, compare
+from .expectation import Expectation, expect
+from .probes import Recipe
+from .task import Task
+
+_AMPLITUDES = (1.0, 0.1, 0.01)
+_KEPT_SHARE = 0.25  # of the device's memory, for inputs and expectations that may be needed again
+_KEPT_BYTES_CPU = 2 << 30
+
+
+@dataclasses.dataclass(eq=False)
+class Case:
+    number: int
+    recipe: Recipe
+    weights: object = "given"  # or a seed
+    shape_variant: str | None = None
+    base: "Case | None" = None
+    dropped: str | None = None
+    path_changed: str | None = None
+    placement: object = None  # placement.Placement of the latest `place`
+    factor: float = 1.0
+    note: str | None = None
+    kept_inputs: object = None
+    kept: Expectation | None = None
+    samples: object = None  # randomness.Samples
+
+    @property
+    def run_seed(self) -> int:
+        return probes.derive(self.recipe.seed, 99)
+
+
+class Cases:
+    def __init__(self, task: Task):
+        self.task = task
+        self._numbers = itertools.count(1)
+        self.all: dict[int, Case] = {}
+        self._room = self._room_bytes()
+
+    def make_case(self, recipe: Recipe, weights="given", shape_variant=None, base=None,
+                  remember: bool = True) -> Case:
+        """A case whose inputs exist; what it must answer is computed when asked for. `remember`
+        false: for one timed call, dropped by whoever asked."""
+        if shape_variant and shape_variant not in self.task.variants:
+            raise Fault("worker", f"the task has no shape variant {shape_variant!r}")
+        case = Case(next(self._numbers), recipe, weights, shape_variant, base)
+        if remember:
+            self.all[case.number] = case
+        return case
+
+    def get(self, number) -> Case:
+        case = self.all.get(number)
+        if case is None:
+            raise Fault("worker", f"there is no case {number!r}")
+        return case
+
+    def release(self, number) -> None:
+        if number == "all":
+            self.all.clear()
+        else:
+            self.all.pop(number, None)
+
+    def prepare(self, case: Case) -> None:
+        """Finds the amplitude at which the reference has an answer, or says why there is none."""
+        retreat = case.recipe.probe in ("offset-mean", "scale-range", "outliers", "mixed-signs")
+        why = None
+        for amplitude in _AMPLITUDES if retreat else (1.0,):
+            case.recipe = dataclasses.replace(case.recipe, amplitude=amplitude)
+            case.kept_inputs = case.kept = None
+            inputs = self.inputs(case)
+            if inputs is None:
+                case.dropped = "the probe does not apply to these inputs"
+                return
+            why = self._complaint(case, inputs)
+            if why is None:
+                if amplitude != 1.0:
+                    case.note = f"milder: amplitude {amplitude}"
+                return
+        case.dropped = why
+        case.kept_inputs = case.kept = None
+
+    def _complaint(self, case: Case, inputs):
+        special = case.recipe.probe == "special-values"
+        self.task.use_weights(case.weights)
+        complaint = self.task.complaint(inputs)
+        if complaint and not (special and "not finite" in complaint):
+            return complaint
+        if self.task.randomness != "none":
+            return None
+        try:
+            expectation = self.expectation(case)
+        except (RuntimeError, ValueError, IndexError, TypeError) as error:
+            if is_out_of_memory(error):
+                raise
+            if isinstance(error, Fault):
+                raise
+            return f"the float64 reference raises {type(error).__name__}: {error}"[:200]
+        if not special:
+            for e in expectation.outputs:
+                if e.reference.is_floating_point() and not _all_finite(e.reference):
+                    return f"the float64 reference is not finite at '{e.path}'"
+        return self._own_error(case, expectation)
+
+    def _own_error(self, case: Case, expectation: Expectation):
+        """PyTorch itself must pass: a bound that it breaks would accuse honest kernels."""
+        _, outputs = self.task.run(self.inputs(case), case.run_seed)
+        worst = 0.0
+        for (path, actual), e in zip(outputs, expectation.outputs):
+            if actual.shape != e.reference.shape:
+                return "the float64 reference has another shape"
+            report = compare(e.reference, actual, e.model, "fp32")
+            if report["nan_mismatches"] or report["infinity_mismatches"]:
+                return f"PyTorch's own result in {str(actual.dtype)[6:]} is not finite at '{path}'"
+            limit = report["rms_limit"]
+            ratio = report["rms_error"] / limit if limit > 0 else 0.0
+            worst = max(worst, report["worst_ratio"], ratio)
+        if worst <= 1:
+            return None
+        if case.recipe.probe != "task-inputs" or worst > 64:
+            return f"PyTorch's own result is {worst:.3g} times beyond the bound"
+        case.factor = 2 * worst
+        case.note = f"PyTorch's own result is {worst:.3g} times beyond the bound: widened"
+        for e in expectation.outputs + expectation.state:
+            e.model.factor = case.factor
+        return None
+
+    def inputs(self, case: Case):
+        """The private copy; the same bytes whenever it is made."""
+        if case.kept_inputs is None:
+            self._make_room(self.task.input_bytes)
+            case.kept_inputs = self._made(case)
+        return case.kept_inputs
+
+    def _made(self, case: Case):
+        if case.base is None:
+            return self.task.draw(case.recipe, case.shape_variant)
+        base = self.inputs(case.base)
+        if base is None or case.recipe.probe != "one-element":
+            return base
+        changed = probes.change_one_element(base, self.task.domains, case.recipe.seed)
+        if changed is None:
+            return None
+        case.path_changed = changed[1]
+        return changed[0]
+
+    def expectation(self, case: Case) -> Expectation:
+        if case.kept is None:
+            inputs = self.inputs(case)
+            self._make_room(2 * self.task.input_bytes + 12 * self.task.output_bytes)
+            systematic = self._recipe_of_values(case).probe in probes.SYSTEMATIC
+            case.kept = expect(
+                self.task.model64(case.weights), inputs, self.task.output_dtypes, self.task.device,
+                case.run_seed, systematic, self.task.narrow)
+            for e in case.kept.outputs + case.kept.state:
+                e.model.factor = case.factor
+        return case.kept
+
+    def _recipe_of_values(self, case: Case) -> Recipe:
+        return case.recipe if case.base is None else self._recipe_of_values(case.base)
+
+    def leaves(self, case: Case) -> list[dict]:
+        return [describe(p, t) for p, t in flatten(self.inputs(case))[1]]
+
+    def output_leaves(self, case: Case) -> list[dict]:
+        """Shapes and types of the outputs of this case, with the reference's own strides."""
+        if case.shape_variant is None:
+            return [dict(leaf) for leaf in self.task.outputs]
+        self.task.use_weights(case.weights)
+        _, outputs = self.task.run(self.inputs(case), case.run_seed)
+        return [describe(p, t) for p, t in outputs]
+
+    def _make_room(self, wanted: int) -> None:
+        """Forgets the oldest: whatever is forgotten is made again."""
+        for case in self.all.values():
+            if self._kept_bytes() + wanted <= self._room:
+                return
+            case.kept_inputs = case.kept = None
+
+    def _kept_bytes(self) -> int:
+        total = 0
+        for case in self.all.values():
+            total += case.kept.nbytes() if case.kept is not None else 0
+            if case.kept_inputs is not None and (case.base is None or case.recipe.probe == "one-element"):
+                total += self.task.input_bytes
+        return total
+
+    def _room_bytes(self) -> int:
+        if self.task.device == "cpu":
+            return _KEPT_BYTES_CPU
+        return int(_KEPT_SHARE * torch.cuda.mem_get_info(self.task.device)[1])
+
+
+def _all_finite(tensor: torch.Tensor) -> bool:
+    from .slices import row_major_pieces
+
+    return all(bool(torch.isfinite(tensor[i]).all()) for i, _ in row_major_pieces(tensor.shape))

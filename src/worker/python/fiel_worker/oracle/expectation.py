@@ -1,0 +1,171 @@
+"""What a case must answer: the float64 reference, its error models, the state afterwards.
+
+    expectation = expect(task, inputs, systematic=False, seed=7)
+    expectation.outputs[0].reference, .model
+"""
+
+import dataclasses
+
+import torch
+
+from ..channel import Fault
+from ..values import flatten, rebuild
+from .bound import ErrorModel, unit_of
+from .model_state import State, named_state
+from .precision import UNIT_FP32, UNITS, Float64, Perturbation, growth, widen
+from .slices import row_major_pieces
+from .task_module import call, seed_everything
+
+TRIALS, FEW_TRIALS, FEWEST_TRIALS = 8, 4, 2
+FEW_TRIALS_FLOPS, FEWEST_TRIALS_FLOPS = 5e7, 2e12
+_DOUBLES_KEPT = 1 << 26  # elements whose sensitivity is kept in float64
+
+
+@dataclasses.dataclass
+class Expected:
+    path: str
+    reference: torch.Tensor  # wide, contiguous
+    model: ErrorModel
+
+
+@dataclasses.dataclass
+class Expectation:
+    tree: dict
+    outputs: list[Expected]
+    state: list[Expected]  # buffers that a call changes
+    run: Float64
+
+    def nbytes(self) -> int:
+        total = 0
+        for e in self.outputs + self.state:
+            for t in (e.reference, e.model.sensitivity, e.model.storage):
+                total += t.numel() * t.element_size() if t is not None else 0
+        return total
+
+
+class Wide:
+    """The reference in float64 on one case's inputs, evaluated as often as wanted."""
+
+    def __init__(self, model64: torch.nn.Module, inputs, seed: int, device: str):
+        self.model, self.device, self.seed = model64, device, seed
+        self.tree, leaves = flatten(inputs)
+        self._own = [t for _, t in leaves]
+        self._wide, self._versions = None, None
+        self._state = State(model64)
+        self._before = {n: t.clone() for n, k, t in named_state(model64) if k == "buffer"}
+
+    def evaluate(self, mode: Float64):
+        """(tree, outputs, changed state): tensors that are nobody else's."""
+        inputs = rebuild(self.tree, self._widened(mode.declared))
+        seed_everything(self.seed)
+        try:
+            with mode:
+                result = call(self.model, inputs)
+            tree, leaves = flatten(result)
+            tags = [getattr(t, "_fiel_source", None) for _, t in leaves]
+            outputs = [(path, _kept(t, self._shared())) for path, t in leaves]
+            state = [(n, t.clone()) for n, k, t in named_state(self.model)
+                     if k == "buffer" and not _same(t, self._before.get(n))]
+        finally:
+            self._state.restore()
+        return tree, outputs, state, tags
+
+    def _shared(self) -> set:
+        tensors = [t for _, _, t in named_state(self.model)] + list(self._wide)
+        return {t.untyped_storage().data_ptr() for t in tensors}
+
+    def _widened(self, declared: bool):
+        stale = self._wide is None or [t._version for t in self._wide] != self._versions
+        if stale:  # the first time, or forward writes into its inputs
+            self._wide = [widen(t) if widen(t) is not t else t.clone() for t in self._own]
+            self._versions = [t._version for t in self._wide]
+        if declared:
+            for wide, own in zip(self._wide, self._own):
+                wide._fiel_declared = own.dtype
+        return self._wide
+
+
+def expect(model64, inputs, output_dtypes, device: str, seed: int, systematic: bool,
+           narrow: bool, special: str = "propagate", measure: bool = True) -> Expectation:
+    wide = Wide(model64, inputs, seed, device)
+    run = Float64(declared=narrow)
+    tree, outputs, state, tags = wide.evaluate(run)
+    if len(outputs) != len(output_dtypes):
+        raise Fault("task", "the reference returns another structure in float64")
+    dtypes = list(output_dtypes) + [None] * len(state)
+    items = []
+    for (path, value), dtype in zip(outputs + state, dtypes):
+        model = ErrorModel(
+            dtype or _narrowed(value.dtype), unit_of(output_dtypes), run.reduction_length, systematic,
+            contracts=run.contracts, special=special)
+        items.append(Expected(path, value, model))
+    if measure and run.operations:
+        _measure(wide, run, items, seed, systematic, tags if run.narrow else None)
+    return Expectation(tree, items[: len(outputs)], items[len(outputs):], run)
+
+
+def _measure(wide: Wide, run: Float64, items: list[Expected], seed, systematic, tags) -> None:
+    flops = sum(run.flops.values())
+    trials = (FEWEST_TRIALS if flops > FEWEST_TRIALS_FLOPS
+              else FEW_TRIALS if flops > FEW_TRIALS_FLOPS else TRIALS)
+    unit = UNIT_FP32 * growth(run.reduction_length, systematic)
+    moved = _moved(wide, items, trials, unit, lambda t: Perturbation(seed, t, trials, systematic), False)
+    for item, sensitivity in zip(items, moved):
+        item.model.sensitivity = sensitivity
+    if tags is None:
+        return
+    skip = {t for t in tags if t is not None}
+    kinds = _moved(wide, items, trials, 1.0,
+                   lambda t: Perturbation(seed + 1, t, trials, systematic, storage_skip=skip), True)
+    for item, storage in zip(items, kinds):
+        item.model.storage = storage
+
+
+def _moved(wide, items, trials, unit, perturbation, declared) -> list[torch.Tensor]:
+    """By how much each element moves, in rms over the trials, in units of `unit`."""
+    sums = []
+    for item in items:
+        size = item.reference.numel()
+        dtype = torch.float64 if size <= _DOUBLES_KEPT else torch.float32
+        sums.append(torch.zeros(item.reference.shape, dtype=dtype, device=item.reference.device))
+    for trial in range(trials):
+        mode = Float64(perturbation(trial), declared=declared)
+        _, outputs, state, _ = wide.evaluate(mode)
+        found = dict(state)
+        values = [v for _, v in outputs]
+        values += [found.get(item.path) for item in items[len(outputs):]]
+        for item, value, total in zip(items, values, sums):
+            if value is None or value.shape != item.reference.shape:
+                total.fill_(torch.inf)  # as many results as the data say: no bound holds
+                continue
+            _add_square(item.reference, value, total, 1 / unit)
+    for total in sums:
+        total.div_(trials).sqrt_()
+    return sums
+
+
+def _add_square(reference, moved, total, scale: float) -> None:
+    for index, _ in row_major_pieces(reference.shape):
+        a, b = reference[index], moved[index]
+        if not a.is_complex():
+            a, b = a.to(torch.float64), b.to(torch.float64)
+        square = ((b - a).abs() * scale).square()
+        still = (a == b) | ~torch.isfinite(a)
+        square = torch.where(still, torch.zeros_like(square), torch.nan_to_num(square, nan=torch.inf))
+        total[index] = total[index] + square.to(total.dtype)
+
+
+def _kept(tensor: torch.Tensor, shared: set) -> torch.Tensor:
+    """Contiguous, and not the memory of an input or of the module."""
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    own = tensor.contiguous()
+    alias = own.untyped_storage().data_ptr() in shared
+    return own.clone() if alias else own
+
+
+def _same(a: torch.Tensor, b) -> bool:
+    return b is not None and a.shape == b.shape and torch.equal(a, b)
+
+
+def _narrowed(dtype: torch.dtype) -> torch.dtype:
+    return {torch.float64: torch.float32, torch.complex128: torch.complex64}.get(dtype, dtype)

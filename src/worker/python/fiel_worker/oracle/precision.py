@@ -1,0 +1,284 @@
+"""The reference in float64, and how far its results move when every operation rounds.
+
+    with Float64(device) as run:                       # whatever dtypes forward names
+        y = call(model64, inputs64)
+    run.reduction_length, run.flops
+
+    with Float64(device, Perturbation(seed, trial=3, trials=8, systematic=False)): …
+
+docs/numerics.md derives what is perturbed and by how much; src/task/error_model.cpp does the same
+for native tasks.
+"""
+
+import contextlib
+import math
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .operators import (
+    cancellation, contracts, flops_of, is_exact, never_replaced, reduction_length_of,
+)
+
+UNIT_FP32 = 2.0**-24
+UNITS = {
+    torch.float64: 2.0**-53, torch.float32: 2.0**-24, torch.float16: 2.0**-11,
+    torch.bfloat16: 2.0**-8, torch.float8_e4m3fn: 2.0**-4, torch.float8_e5m2: 2.0**-3,
+}
+_PIECE = 1 << 26  # elements perturbed at once
+_WIDE = {torch.complex64: torch.complex128, torch.complex32: torch.complex128}
+
+
+def growth(length: float, systematic: bool) -> float:
+    n = max(1.0, length)
+    return 2 + (n / 4 if systematic else math.sqrt(n))
+
+
+def widened(dtype: torch.dtype) -> torch.dtype:
+    return torch.float64 if dtype.is_floating_point else _WIDE.get(dtype, dtype)
+
+
+def widen(tensor: torch.Tensor) -> torch.Tensor:
+    wide = widened(tensor.dtype)
+    return tensor if wide == tensor.dtype else tensor.to(wide)
+
+
+class Perturbation:
+    """One trial: v · (1 ± amount). Signs come from rows of a Hadamard matrix, by source and element,
+    so that up to seven errors meeting in one element never cancel in all trials."""
+
+    def __init__(self, seed: int, trial: int, trials: int, systematic: bool, storage_skip=None):
+        self.seed, self.trial, self.rows = seed, trial, trials - 1
+        self.systematic = systematic
+        self.storage_skip = storage_skip  # not None: only what storing in narrow types rounds
+
+    def move(self, tensor: torch.Tensor, amount: float, source: int, scale=None) -> torch.Tensor:
+        """tensor ± amount · scale, where scale is |tensor| or what is given."""
+        flat = tensor.reshape(-1)
+        out = torch.empty_like(flat)
+        for k, begin in enumerate(range(0, flat.numel(), _PIECE)):
+            piece = flat[begin : begin + _PIECE]
+            sign = self._signs(piece.numel(), source, k, tensor.device)
+            by = piece if scale is None else scale.reshape(-1)[begin : begin + _PIECE]
+            moved = piece + amount * (sign * by)
+            # An infinity moves to NaN by inf - inf: what is not finite stays what it is.
+            out[begin : begin + _PIECE] = torch.where(torch.isfinite(piece), moved, piece)
+        return out.reshape(tensor.shape)
+
+    def _signs(self, n: int, source: int, piece: int, device) -> torch.Tensor:
+        row = _drawn(n, 251, self.seed + piece, device)
+        flip = _drawn(n, 2, self.seed + 0x9E3779B1 * (source + 1) + piece, device)
+        row = (row + source % self.rows) % self.rows + 1
+        meet = row & self.trial
+        odd = (meet ^ (meet >> 1) ^ (meet >> 2) ^ (meet >> 3)) & 1
+        return 1.0 - 2.0 * (odd ^ flip).to(torch.float64)
+
+
+def _drawn(n: int, bound: int, seed: int, device) -> torch.Tensor:
+    generator = torch.Generator(device=device).manual_seed(seed & 0x7FFFFFFFFFFFFFFF)
+    return torch.empty(n, dtype=torch.uint8, device=device).random_(0, bound, generator=generator)
+
+
+class Float64(TorchDispatchMode):
+    """Runs operators in float64 whatever their operands and arguments say."""
+
+    def __init__(self, perturbation: Perturbation | None = None, declared: bool = False,
+                 count_only: bool = False):
+        super().__init__()
+        self.count_only = count_only  # run in the operands' own types
+        self.perturbation = perturbation
+        self.declared = declared  # follow which results the task's own types would round
+        self.reduction_length, self.contracts, self.operations = 1.0, False, 0
+        self.flops: dict[str, float] = {}
+        self.narrow = False  # a result of a narrower type than f32 was seen
+        self.complex = False
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self):
+        self._stack.enter_context(_Decomposed())
+        if not self.count_only:
+            self._stack.enter_context(_default_dtype(torch.float64))
+        self._stack.enter_context(torch.no_grad())
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        done = super().__exit__(*error)
+        self._stack.close()
+        return done
+
+    def __torch_dispatch__(self, func, kinds, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        name = func._schema.name
+        if name in ("aten::_local_scalar_dense", "prim::device"):
+            return func(*args, **kwargs)
+        self.operations += 1
+        if self.count_only:
+            return self._counted(func, args, kwargs)
+        source = 16 * self.operations
+        dtype = self._declared_of(func, args, kwargs) if self.declared else None
+        if isinstance(kwargs.get("dtype"), torch.dtype):
+            kwargs["dtype"] = widened(kwargs["dtype"])
+        args = tuple(widened(a) if isinstance(a, torch.dtype) else a for a in args)
+        written = _written(func)
+        exact = is_exact(func)
+        length = 1.0 if exact else reduction_length_of(name, args, kwargs)
+        args, kwargs = self._operands(func, args, kwargs, written, exact, length, source)
+        result = func(*args, **kwargs)
+        if not exact:
+            self._count(name, args, kwargs, result, length)
+        if self.perturbation is not None and not (exact and dtype is None):
+            result = self._rounded(func, name, args, result, exact, length, source, dtype)
+        if self.declared:
+            self._tag(result, dtype, None if exact and _is_view(func) else self.operations, args)
+        return result
+
+    def _operands(self, func, args, kwargs, written, exact, length, source):
+        move = self.perturbation
+        amount = 0.0
+        if move is not None and move.storage_skip is None and not exact:
+            amount = UNIT_FP32 * growth(length, move.systematic)
+        kept = never_replaced(func._schema.name)
+        slot = 0
+
+        def one(value, name, position):
+            nonlocal slot
+            if isinstance(value, torch.Tensor):
+                slot += 1
+                if name in written or position in kept:
+                    return value
+                value = _wide_like(value)
+                moving = value.is_floating_point() or value.is_complex()
+                if amount and moving and value.numel():
+                    value = move.move(value, amount, source + slot)
+                return value
+            if isinstance(value, (list, tuple)) and any(isinstance(v, torch.Tensor) for v in value):
+                return type(value)(one(v, name, position) for v in value)
+            return value
+
+        names = [a.name for a in func._schema.arguments]
+        args = tuple(one(a, names[i], i) for i, a in enumerate(args))
+        return args, {k: one(v, k, -1) for k, v in kwargs.items()}
+
+    def _rounded(self, func, name, args, result, exact, length, source, dtype):
+        move = self.perturbation
+        if move.storage_skip is None:
+            if exact:
+                return result
+            amount = UNIT_FP32 * growth(length, move.systematic)
+        else:
+            own = UNITS.get(dtype, 0.0) if dtype is not None else 0.0
+            if own <= UNIT_FP32 or exact or self.operations in move.storage_skip:
+                return result
+            amount = own
+        cancels = cancellation(name) if move.storage_skip is None else None
+        argument = next((a for a in args if isinstance(a, torch.Tensor)), None)
+
+        def one(t):
+            if not isinstance(t, torch.Tensor) or not t.numel():
+                return t
+            if not (t.is_floating_point() or t.is_complex()):
+                return t
+            moved = move.move(t, amount, source)
+            if cancels and argument is not None and argument.shape == t.shape:
+                scale = torch.ones_like(t) if cancels == "one" else argument.abs()
+                moved = move.move(moved, amount, source + 15, torch.nan_to_num(scale, 0, 0, 0))
+            if any(t is a for a in args):  # written in place: callers hold this very tensor
+                return t.copy_(moved)
+            return moved
+
+        if isinstance(result, (list, tuple)):
+            return type(result)(one(t) for t in result)
+        return one(result)
+
+    def _counted(self, func, args, kwargs):
+        result = func(*args, **kwargs)
+        if not is_exact(func):
+            length = reduction_length_of(func._schema.name, args, kwargs)
+            self._count(func._schema.name, args, kwargs, result, length)
+        return result
+
+    def _count(self, name, args, kwargs, result, length):
+        self.reduction_length = max(self.reduction_length, length)
+        kind = "contracting" if contracts(name) else "other"
+        self.contracts |= kind == "contracting"
+        self.flops[kind] = self.flops.get(kind, 0.0) + flops_of(name, args, result, length)
+        self.complex |= any(isinstance(a, torch.Tensor) and a.is_complex() for a in args)
+
+    def _declared_of(self, func, args, kwargs):
+        """The type that the result would have without this mode."""
+        asked = kwargs.get("dtype") or next((a for a in args if isinstance(a, torch.dtype)), None)
+        if asked is not None:
+            return asked if asked.is_floating_point else None
+        found, scalars = None, None
+        for t in _tensors(args):
+            own = getattr(t, "_fiel_declared", t.dtype)
+            if not own.is_floating_point:
+                continue
+            if t.dim():
+                found = own if found is None else torch.promote_types(found, own)
+            else:
+                scalars = own
+        return found or scalars
+
+    def _tag(self, result, dtype, source, args):
+        if source is None:
+            first = next(iter(_tensors(args)), None)
+            source = getattr(first, "_fiel_source", None)
+        for t in _tensors((result,)):
+            if dtype is not None and t.is_floating_point():
+                t._fiel_declared = dtype
+                self.narrow |= UNITS.get(dtype, 0.0) > UNIT_FP32
+            t._fiel_source = source
+
+
+class _Decomposed(TorchFunctionMode):
+    """Attention and recurrent layers as the operators that they consist of: each rounds."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
+            with torch.backends.cudnn.flags(enabled=False), torch.backends.mkldnn.flags(enabled=False):
+                return func(*args, **kwargs)
+        if name == "scaled_dot_product_attention":
+            from torch.nn.attention import SDPBackend, sdpa_kernel
+
+            with sdpa_kernel(SDPBackend.MATH):
+                return func(*args, **kwargs)
+        return func(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def _default_dtype(dtype: torch.dtype):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def _wide_like(tensor: torch.Tensor) -> torch.Tensor:
+    wide = widen(tensor)
+    if wide is not tensor and hasattr(tensor, "_fiel_declared"):
+        wide._fiel_declared = tensor._fiel_declared
+    return wide
+
+
+def _written(func) -> set[str]:
+    return {
+        a.name for a in func._schema.arguments if a.alias_info is not None and a.alias_info.is_write
+    }
+
+
+def _is_view(func) -> bool:
+    return any(a.alias_info is not None for a in func._schema.arguments)
+
+
+def _tensors(values):
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors(value)

@@ -1,0 +1,77 @@
+"""Walking tensors of any size and stride in pieces, with 64-bit positions."""
+
+import math
+
+import torch
+
+PIECE_ELEMENTS = 1 << 22
+SHORTEST_ROW = 16  # shorter rows say too little about scale: the whole output's does
+
+
+def row_major_pieces(shape, limit: int = PIECE_ELEMENTS):
+    """(index, begin): index selects a block that is contiguous in row-major order, begin is the flat
+    position of its first element."""
+    shape = tuple(shape)
+    if math.prod(shape) == 0:
+        return
+    inner, axis = 1, len(shape)
+    while axis > 0 and inner * shape[axis - 1] <= limit:
+        axis -= 1
+        inner *= shape[axis]
+    if axis == 0:
+        yield (), 0
+        return
+    step = max(1, limit // inner)  # along axis - 1, which does not fit whole
+    outer = shape[: axis - 1]
+    length = shape[axis - 1]
+    for k in range(math.prod(outer)):
+        prefix = tuple(unravel(k, outer))
+        for begin in range(0, length, step):
+            yield (*prefix, slice(begin, min(length, begin + step))), (k * length + begin) * inner
+
+
+def unravel(flat: int, shape) -> list[int]:
+    index = []
+    for n in reversed(tuple(shape)):
+        index.append(flat % n)
+        flat //= n
+    return index[::-1]
+
+
+def row_rms(y: torch.Tensor):
+    """(rms of each row or None where rows are short, rms of all), over finite elements."""
+    long_rows = y.dim() > 0 and y.shape[-1] >= SHORTEST_ROW
+    rows = None
+    if long_rows:
+        rows = torch.zeros(y.shape[:-1], dtype=torch.float64, device=y.device)
+    total, finite = 0.0, 0
+    for index, _ in row_major_pieces(y.shape):
+        piece = y[index].to(torch.float64)
+        good = torch.isfinite(piece)
+        squares = torch.where(good, piece, 0).square()
+        total += float(squares.sum())
+        finite += int(good.sum())
+        if rows is not None:
+            rows[index[: rows.dim()]] += squares.sum(-1)
+    if rows is not None:
+        rows = (rows / y.shape[-1]).sqrt()
+    return rows, math.sqrt(total / finite) if finite else 0.0
+
+
+def first_difference(a: torch.Tensor, b: torch.Tensor) -> int:
+    """First flat position where the bits of two tensors of one type and shape differ, or -1."""
+    for index, begin in row_major_pieces(a.shape):
+        differs = bits(a[index]) != bits(b[index])
+        if bool(differs.any()):
+            return begin + int(differs.reshape(-1).to(torch.uint8).argmax())
+    return -1
+
+
+def bits(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory as integers: NaN equals itself, -0 is not 0."""
+    if tensor.is_complex():
+        return bits(torch.view_as_real(tensor))
+    if tensor.dtype == torch.bool:
+        return tensor.view(torch.uint8)
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return tensor.view(kinds[tensor.dtype.itemsize])

@@ -1,0 +1,189 @@
+"""One answer against what was expected: structure, values, inputs, guards, poison, state, staleness."""
+
+import math
+
+import torch
+
+from ..channel import Fault
+from ..values import DTYPES, flatten, rebuild, view
+from .bound import accepted, compare
+from .cases import Case, Cases
+from .expectation import Expected
+from .placement import broken_guards, modified, unwritten
+from .slices import row_major_pieces, unravel
+
+_STALE_SAMPLE = 4096
+
+
+def verify(cases: Cases, case: Case, outputs: dict, lowest: str = "fp32", state=None) -> dict:
+    """The reply of `verify`. `outputs` is a value as a runner reported it: nothing in it is believed
+    but where the bytes are."""
+    placement = case.placement
+    if placement is None or placement.outputs_window is None:
+        raise Fault("worker", "the case has not been placed")
+    reply = {"structure": None, "outputs": [], "notes": [], "state": [], "stale": None,
+             "unwritten": []}
+    expectation = cases.expectation(case)
+    structure, tensors = _read(cases, expectation, outputs, placement.outputs_window)
+    reply["structure"] = structure
+    if structure is None:
+        for e, actual, leaf in zip(expectation.outputs, tensors, outputs["leaves"]):
+            reply["outputs"].append({"path": e.path} | compare(e.reference, actual, e.model, lowest))
+            left = unwritten(actual, e.reference, placement.poison)
+            if left:
+                reply["unwritten"].append({"path": e.path, "elements": left})
+        reply["notes"] = _stride_notes(cases, case, outputs["leaves"])
+    reply["inputs_modified"] = modified(placement, cases.inputs(case))
+    reply["guards"] = broken_guards(placement, outputs["leaves"] if structure is None else None)
+    if state is not None:
+        reply["state"] = _state(expectation.state, state, placement.outputs_window, lowest)
+    if structure is None and not all(accepted(o) for o in reply["outputs"]):
+        reply["stale"] = _stale(cases, case, tensors)
+    return reply
+
+
+def sample(cases: Cases, case: Case, outputs: dict, seed: int, count: int = 64):
+    """Copies of a few secret elements of each output, on the device: (positions, values) a leaf."""
+    from .probes import derive
+
+    taken = []
+    for k, leaf in enumerate(outputs["leaves"]):
+        actual = view(case.placement.outputs_window, leaf)
+        if actual.numel() == 0:
+            continue
+        flat = [derive(seed, 64 * k + i) % actual.numel() for i in range(count)]
+        where = [torch.tensor(c, device=actual.device) for c in zip(*(unravel(f, actual.shape) for f in flat))]
+        taken.append((flat, actual[tuple(where)].clone() if where else actual.clone().reshape(1)))
+    return taken
+
+
+def verify_sample(cases: Cases, case: Case, taken, lowest: str = "fp32") -> list[dict]:
+    """Sampled elements against the reference at their places, each under its own bound."""
+    failures = []
+    for (flat, values), e in zip(taken, cases.expectation(case).outputs):
+        report = compare(e.reference, _spread(e.reference, flat, values), e.model, lowest)
+        if report["failing"]:
+            failures.append({"path": e.path} | report)
+    return failures
+
+
+def _spread(reference, flat, values):
+    """The rounded reference with the sampled values put in their places."""
+    whole = reference.to(values.dtype).reshape(-1)
+    whole = whole.clone() if whole.data_ptr() == reference.data_ptr() else whole
+    whole[torch.tensor(flat[: values.numel()], device=whole.device)] = values.to(whole.dtype)
+    return whole.view(reference.shape)
+
+
+def _read(cases: Cases, expectation, outputs, window):
+    """(what differs in structure or None, tensors)."""
+    if not isinstance(outputs, dict) or not isinstance(outputs.get("leaves"), list):
+        return "the answer is no value", []
+    difference = _tree_difference(expectation.tree, outputs.get("tree"), "")
+    if difference:
+        return difference, []
+    tensors = []
+    if len(outputs["leaves"]) != len(expectation.outputs):
+        return f"{len(outputs['leaves'])} tensors where {len(expectation.outputs)} are expected", []
+    for e, leaf in zip(expectation.outputs, outputs["leaves"]):
+        where = f" at '{e.path}'" if e.path else ""
+        if not isinstance(leaf, dict) or leaf.get("dtype") not in DTYPES:
+            return f"a malformed tensor{where}", []
+        if leaf.get("shape") != list(e.reference.shape):
+            return f"shape {leaf.get('shape')} where {list(e.reference.shape)} is expected{where}", []
+        if DTYPES[leaf["dtype"]] != e.model.dtype:
+            return f"type {leaf['dtype']} where {str(e.model.dtype)[6:]} is expected{where}", []
+        tensors.append(view(window, leaf))
+    return None, tensors
+
+
+def _tree_difference(expected, actual, path: str):
+    """None where two trees nest alike; leaves match in order, numbers nearly, the rest exactly."""
+    where = f" at '{path}'" if path else ""
+    if not isinstance(actual, dict) or len(actual) != 1:
+        return f"a malformed value{where}"
+    (kind, content), (other, found) = *expected.items(), *actual.items()
+    if other == "strange":
+        return f"{str(found)[:200]} where a {kind if kind != 'leaf' else 'tensor'} is expected{where}"
+    if kind != other:
+        names = {"leaf": "tensor", "value": "number or text"}
+        return f"a {names.get(other, other)} where a {names.get(kind, kind)} is expected{where}"
+    if kind == "leaf":
+        return None if found == content else f"a malformed value{where}"
+    if kind == "value":
+        return None if _alike(content, found) else f"{found!r} where {content!r} is expected{where}"
+    if not isinstance(found, list) or len(content) != len(found):
+        return f"a {kind} of {len(found)} where {len(content)} are expected{where}"
+    for i, (a, b) in enumerate(zip(content, found)):
+        key = str(i)
+        if kind == "dict":
+            if not isinstance(b, list) or len(b) != 2 or a[0] != b[0]:
+                return f"key {b[0] if isinstance(b, list) and b else b!r} where {a[0]!r} is expected{where}"
+            key, a, b = a[0], a[1], b[1]
+        difference = _tree_difference(a, b, f"{path}.{key}" if path else key)
+        if difference:
+            return difference
+    return None
+
+
+def _alike(a, b) -> bool:
+    numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (a, b))
+    if numbers and (isinstance(a, float) or isinstance(b, float)):
+        return math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-30)
+    if isinstance(a, float) and isinstance(b, str):  # nan and infinities travel as text
+        return str(a) == b
+    return type(a) is type(b) and a == b
+
+
+def _stride_notes(cases: Cases, case: Case, leaves) -> list[str]:
+    notes = []
+    for own, leaf in zip(cases.task.outputs, leaves):
+        if case.shape_variant is None and own["stride"] != leaf["stride"] and math.prod(own["shape"]) > 1:
+            notes.append(f"'{own['path']}' has strides {leaf['stride']}, PyTorch's {own['stride']}")
+    return notes
+
+
+def _state(expected: list[Expected], state: dict, window, lowest: str) -> list[dict]:
+    """Buffers after the call, by name; one that is not reported counts as unchanged and fails."""
+    given = {leaf.get("path"): leaf for leaf in state.get("leaves", []) if isinstance(leaf, dict)}
+    rows = []
+    for e in expected:
+        leaf = given.get(e.path)
+        known = leaf is not None and leaf.get("shape") == list(e.reference.shape)
+        if not known:
+            rows.append(_missing(e))
+            continue
+        actual = view(window, leaf)
+        if actual.dtype != e.model.dtype:
+            actual = actual.to(e.model.dtype)
+        rows.append({"path": e.path} | compare(e.reference, actual, e.model, lowest))
+    return rows
+
+
+def _missing(e: Expected) -> dict:
+    n = e.reference.numel()
+    zeros = dict.fromkeys(("max_abs", "rms_error", "rms_output", "relative_rms", "rms_limit",
+                           "componentwise", "exact_fraction", "bound"), 0.0)
+    return zeros | {"path": e.path, "elements": n, "compared": 0, "failing": n, "first_failing": 0,
+                    "first_index": None, "expected": None, "got": None, "worst_ratio": math.inf,
+                    "rms_failed": False, "nan_mismatches": 0, "infinity_mismatches": 0,
+                    "unstable": 0, "missing": True, "class": "below"}
+
+
+def _stale(cases: Cases, case: Case, tensors):
+    """The earlier case whose answer this is, if any, by a sample of the elements."""
+    for other in reversed(list(cases.all.values())):
+        if other is case or other.kept is None or len(other.kept.outputs) != len(tensors):
+            continue
+        if all(_looks_like(t, e) for t, e in zip(tensors, other.kept.outputs)):
+            return other.number
+    return None
+
+
+def _looks_like(actual, e: Expected) -> bool:
+    if actual.shape != e.reference.shape or not actual.numel():
+        return False
+    index, _ = next(row_major_pieces(actual.shape, _STALE_SAMPLE))
+    a, y = actual[index].to(torch.float64), e.reference[index].to(torch.float64)
+    scale = float(y.square().mean().sqrt())
+    return bool((((a - y).abs() <= 1e-3 * (scale + y.abs())) | (torch.isnan(a) & torch.isnan(y))).all())

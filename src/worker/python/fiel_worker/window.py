@@ -9,6 +9,7 @@ On the CPU a window is a memfd; on a GPU it is an allocation of the driver's vir
 """
 
 import ctypes
+import fcntl
 import mmap
 import os
 
@@ -51,8 +52,10 @@ class Window:
 
 
 def _create_cpu(size: int) -> Window:
-    descriptor = os.memfd_create("fiel-window")
+    descriptor = os.memfd_create("fiel-window", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, max(size, 1))
+    # A runner that shrinks a window would kill its readers with SIGBUS.
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
     return _map_cpu(size, descriptor)
 
 

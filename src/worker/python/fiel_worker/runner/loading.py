@@ -6,7 +6,7 @@ import time
 
 import torch
 
-from .. import values
+from .. import numerics, values
 from ..channel import Context, Fault, words_of
 from . import construct, sources
 from .memory import used_bytes
@@ -15,7 +15,6 @@ from .printed import shortened
 
 CLASS_NAMES = {"reference": "Model", "module": "ModelNew", "folder": "ModelNew"}
 COMPILE_MODES = ("none", "default", "reduce-overhead", "max-autotune")
-POLICIES = ("fp32", "default", "tf32", "bf16", "fp16")
 MAX_MODULES = 64
 
 
@@ -23,7 +22,7 @@ class Loading:
     def op_load(self, message: dict, context: Context) -> dict:
         kind, compiled = message["kind"], message.get("compile", "none")
         policy = message.get("policy", "default")
-        if kind not in CLASS_NAMES or compiled not in COMPILE_MODES or policy not in POLICIES:
+        if kind not in CLASS_NAMES or compiled not in COMPILE_MODES or policy not in numerics.POLICIES:
             raise Fault("worker", f"load of {kind!r}, {compiled!r}, {policy!r}")
         if len(self.modules) >= MAX_MODULES:
             raise Fault("worker", f"over {MAX_MODULES} modules")
@@ -34,7 +33,10 @@ class Loading:
                 network = self._build(kind, message)
             except Exception as error:
                 raise classified(error, self.device, kind) from error
+        if kind == "reference" and isinstance(network, torch.nn.Module):
+            network = numerics.cast_module(network, policy)
         module = Loaded(network, network, kind, self.device, flags)
+        module.policy = policy if kind == "reference" else "default"
         if compiled != "none":
             module.call = torch.compile(network, **compile_options(compiled))
             module.marks_steps = self.device.startswith("cuda") and compiled != "default"
@@ -98,12 +100,7 @@ def compile_options(mode: str) -> dict:
 
 def apply_policy(policy: str) -> dict:
     """Sets the numerics policy and says what was asserted of it."""
-    try:
-        from .. import numerics
-    except ImportError:
-        return {"policy": policy, "asserted": None}
-    numerics.apply(policy)
-    return {"policy": policy, "asserted": numerics.assert_applied(policy)}
+    return {"policy": policy, "asserted": numerics.apply(policy)}
 
 
 def classified(error: Exception, device: str, kind: str) -> Exception:

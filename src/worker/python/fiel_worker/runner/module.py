@@ -5,6 +5,8 @@ import itertools
 
 import torch
 
+from .. import numerics
+
 _numbers = itertools.count(1)
 
 
@@ -16,12 +18,14 @@ class Loaded:
     device: str
     flags: dict
     setup_bytes: int | None = None
+    policy: str = "default"  # of numerics.py
     marks_steps: bool = False  # CUDA graph trees want to be told where a step begins
     pairs: list | None = None  # weights.match's answer, kept for the next weights
     id: int = dataclasses.field(default_factory=lambda: next(_numbers))
 
     def forward(self, inputs):
         """The network on the task's inputs: a list of arguments, a dict of keywords, or one value."""
+        inputs = cast(inputs, self.policy)
         if self.marks_steps:
             torch.compiler.cudagraph_mark_step_begin()
         with torch.no_grad():
@@ -34,6 +38,19 @@ class Loaded:
     def tensors(self) -> dict[str, torch.Tensor]:
         """Parameters, buffers, and tensors that modules merely hold as attributes, by name."""
         return dict(named_state(self.network)) | dict(named_attributes(self.network))
+
+
+def cast(value, policy: str):
+    """Inputs under a numerics policy; the same value where the policy casts nothing."""
+    if policy not in numerics.LOW_DTYPES:
+        return value
+    if isinstance(value, torch.Tensor):
+        return numerics.cast_tensor(value, policy)
+    if isinstance(value, dict):
+        return {key: cast(item, policy) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(cast(item, policy) for item in value)
+    return value
 
 
 def named_state(network):

@@ -6,10 +6,11 @@ from .calling import Calling
 from .loading import Loading
 from .memory import Memory
 from .printed import Printed
+from .timed import TimedOperations
 from .windows import Windows
 
 
-class Runner(Loading, Calling, Memory, Windows):
+class Runner(Loading, Calling, TimedOperations, Memory, Windows):
     """`device` is cpu or cuda:N. Whatever goes wrong without a Fault is the candidate's doing."""
 
     blame = "candidate"

@@ -1,0 +1,157 @@
+"""The clock against honest and hostile runners, on the CPU (docs/torch-workers.md#clock)."""
+
+import multiprocessing
+import os
+import statistics
+import unittest
+
+from clock_harness import Descriptors, ReluOracle, torch
+import clock_runner
+from fiel_worker import control
+
+torch.set_num_threads(1)  # runners are forked: no thread may hold a lock then
+WORK_NS = clock_runner.WORK_S * 1e9
+
+
+class ClockTest(unittest.TestCase):
+    def setUp(self):
+        self.oracle, self.processes, self.control = ReluOracle(), [], []
+
+    def tearDown(self):
+        for process in self.processes:
+            process.kill()
+            process.join()
+        for descriptor in self.control:
+            os.close(descriptor)
+
+    def start(self, behaviour: str, trusted: bool = False, count: int = 3) -> dict:
+        size = self.oracle.op_slots({"case": 1, "count": count}, None)
+        inputs = self.oracle.window(size["inputs_bytes"])
+        outputs = self.oracle.window(size["outputs_bytes"])
+        laid = self.oracle.op_slots(
+            {"case": 1, "count": count, "inputs_window": inputs, "outputs_window": outputs}, None
+        )
+        self.control.append(control.create_page())
+        windows = [(w.bytes, w.descriptor) for w in map(self.oracle.windows.get, (inputs, outputs))]
+        process = multiprocessing.get_context("fork").Process(
+            target=clock_runner.run, args=(behaviour, self.control[-1], *windows, laid["layout"])
+        )
+        process.start()
+        self.processes.append(process)
+        return {"slots": laid["slots"], "trusted": trusted, "control": len(self.control) - 1}
+
+    def time(self, *behaviours: str, **options) -> dict:
+        """The trusted runner 'honest' or 'slow' first, then those under test."""
+        runners = [self.start(b, trusted=i == 0) for i, b in enumerate(behaviours)]
+        message = {
+            "case": 1, "runners": runners, "seed": 4711, "samples_max": 24, "warmup": 1,
+            "verify_share": 0.5, "budget_ms": 60_000, "call_timeout_ms": 5000,
+        }
+        return self.oracle.op_time(message | options, Descriptors(self.control))
+
+    def failed(self, reply: dict, runner: int) -> list[dict]:
+        return [f for f in reply["failures"] if f["runner"] == runner]
+
+    def credited(self, reply: dict, runner: int) -> float:
+        """(median wall − G) / calls, with G of the trusted runner 0 (docs/timing-statistics.md)."""
+        of = lambda n: [s for s in reply["samples"] if s["runner"] == n]
+        gap = statistics.median(s["wall_ns"] - s["device_ns"] * reply["calls"] for s in of(0))
+        return (statistics.median(s["wall_ns"] for s in of(runner)) - gap) / reply["calls"]
+
+    def test_honest_runners_pass_in_every_verified_call(self):
+        reply = self.time("honest", "honest")
+        self.assertEqual(reply["failures"], [])
+        self.assertEqual([r["ended"] for r in reply["runners"]], [None, None])
+        self.assertEqual(len(reply["samples"]), 48)
+        verified = [s for s in reply["samples"] if s["verified"]]
+        self.assertGreater(len(verified), 8)
+        self.assertLess(len(verified), 48)
+        self.assertTrue(all(0 < s["device_ns"] <= s["wall_ns"] for s in reply["samples"]))
+
+    def test_runners_take_turns_a_b_b_a(self):
+        reply = self.time("honest", "honest", "honest", samples_max=4)
+        order = [s["runner"] for s in reply["samples"]]
+        self.assertIn(order, ([0, 1, 2, 2, 1, 0] * 2, [2, 1, 0, 0, 1, 2] * 2))
+
+    def test_batches_are_distinct_inputs_all_of_which_count(self):
+        reply = self.time("honest", "right_ten_times", calls=3, samples_max=10, verify_share=1)
+        self.assertEqual(reply["calls"], 3)
+        self.assertEqual(reply["runners"][1]["calls"], 31)
+        self.assertTrue(self.failed(reply, 1))
+        self.assertFalse(self.failed(reply, 0))
+
+    def test_a_clock_goes_on_where_its_last_chunk_ended(self):
+        first = self.time("honest", "honest", samples_max=5, leave=False)
+        rest = self.oracle.op_time(
+            {"op": "time", "clock": first["clock"], "samples_max": 3, "calls": 2}, None
+        )
+        rounds = lambda reply: sorted({s["round"] for s in reply["samples"]})
+        self.assertEqual(rounds(first) + rounds(rest), list(range(1, 9)))
+        self.assertEqual(rest["failures"], [])
+        for process in self.processes:
+            process.join(30)
+            self.assertEqual(process.exitcode, 0)
+
+    def test_a_short_claim_is_worth_the_wall_time(self):
+        reply = self.time("slow", "short_claims", samples_max=9)
+        self.assertEqual({s["device_ns"] for s in reply["samples"] if s["runner"] == 1}, {1.0})
+        self.assertGreater(self.credited(reply, 1), WORK_NS / 2)
+
+    def test_forged_timers_move_nothing(self):
+        reply = self.time("slow", "forged_timers", samples_max=9)
+        self.assertGreater(self.credited(reply, 1), WORK_NS / 2)
+
+    def test_memoised_outputs_fail_in_the_timed_phase(self):
+        found = self.failed(self.time("honest", "memo"), 1)
+        self.assertTrue(found)
+        self.assertGreater(found[0]["outputs"][0]["failing"], 0)
+
+    def test_right_ten_times_names_the_call(self):
+        found = self.failed(self.time("honest", "right_ten_times", verify_share=1), 1)
+        self.assertEqual(found[0]["call"], 11)
+        self.assertEqual(found[0]["outputs"][0]["failing"], 1)
+
+    def test_done_before_the_work_is_done_fails(self):
+        found = self.failed(self.time("slow", "early_done", samples_max=8, verify_share=1), 1)
+        self.assertTrue(found)
+
+    def test_a_dead_runner_ends_alone(self):
+        reply = self.time("honest", "dies")
+        self.assertEqual(reply["runners"][1]["ended"], "the runner ended in call 5")
+        self.assertEqual(len([s for s in reply["samples"] if s["runner"] == 0]), 24)
+
+    def test_a_hanging_runner_ends_by_its_deadline(self):
+        reply = self.time("honest", "hangs", call_timeout_ms=500, samples_max=10)
+        self.assertEqual(reply["runners"][1]["ended"], "call 5 took longer than 500 ms")
+        self.assertIsNone(reply["runners"][0]["ended"])
+
+    def test_a_raising_runner_ends_with_a_reason(self):
+        for behaviour in ("raises", "other_shape"):
+            with self.subTest(behaviour):
+                reply = self.time("honest", behaviour, samples_max=4)
+                self.assertEqual(reply["runners"][1]["ended"], "call 1 raised an error")
+                self.tearDown()
+                self.setUp()
+
+    def test_a_runner_that_never_enters_ends_with_a_reason(self):
+        reply = self.time("honest", "never_enters", entry_timeout_ms=2000, samples_max=4)
+        self.assertIn("did not enter", reply["runners"][1]["ended"])
+        self.assertEqual(len(reply["samples"]), 4)
+
+    def test_a_runner_cannot_shrink_the_page_under_the_oracle(self):
+        reply = self.time("honest", "shrinks_its_page", samples_max=6)
+        self.assertIsNone(reply["runners"][1]["ended"])
+        self.assertEqual(reply["failures"], [])
+
+
+class ControlPageTest(unittest.TestCase):
+    def test_times_that_cannot_be_are_zero(self):
+        page = control.ControlPage(control.create_page())
+        for claim in (float("nan"), float("inf"), -5.0, 1e300):
+            page.reals[control.DEVICE_NS] = claim
+            self.assertEqual(page.claim_ns(control.DEVICE_NS), 0.0)
+        page.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

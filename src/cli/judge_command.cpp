@@ -68,7 +68,7 @@ class NativeTasks {
 Result<int> run(const Arguments& arguments, const Context& context) {
   FIEL_TRY(const Arguments all, with_flags_of_run(arguments));
   FIEL_TRY(judge::JudgeRequest request, request_of(all, context));
-  FIEL_TRY(const JudgePlan plan, plan_judgements(all));
+  FIEL_TRY(const JudgePlan plan, plan_judgements(all, context));
   NativeTasks tasks;
   const JudgePairFunction judge_pair =
       [&](const JudgePair& pair, const ProgressFunction& progress) -> Result<judge::Verdict> {
@@ -100,7 +100,8 @@ Command judge_command() {
   return {
       {"judge", "TASK KERNEL...", "is this kernel right? one verdict each, with evidence", flags(),
        "A KERNEL is a .cu that defines fiel_run (fiel/kernel.h), or a folder of them. The judge\n"
-       "goes on after each. Speed is not measured on the virtual device."},
+       "goes on after each. Speed is not measured on the virtual device.\n" +
+           std::string(kJudgeManyHelp)},
       run};
 }
 

@@ -33,7 +33,7 @@ Error missing(const std::string& word) {
 
 }  // namespace
 
-Result<KernelFiles> find_kernels(const std::vector<std::string>& words) {
+Result<KernelFiles> find_kernels(const std::vector<std::string>& words, bool python) {
   KernelFiles files;
   files.several = words.size() > 1;
   for (const std::string& word : words) {
@@ -42,7 +42,8 @@ Result<KernelFiles> find_kernels(const std::vector<std::string>& words) {
       files.several = true;
       std::vector<std::string> inside;
       for (fs::directory_iterator it(word, error), end; !error && it != end; it.increment(error))
-        if (is_kernel(it->path())) inside.push_back(it->path().string());
+        if (is_kernel(it->path()) || (python && it->path().extension() == ".py"))
+          inside.push_back(it->path().string());
       std::sort(inside.begin(), inside.end());
       files.paths.insert(files.paths.end(), inside.begin(), inside.end());
       continue;

@@ -1,4 +1,5 @@
-// The kernels that the words of a command line name: files, and folders of .cu files.
+// The kernels that the words of a command line name: files, and folders of kernels: .cu and
+// .plan.toml, and .py where the task is one.
 #pragma once
 
 #include <string>
@@ -13,6 +14,6 @@ struct KernelFiles {
   bool several = false;  ///< more than one was asked for, or a folder was named
 };
 /// A missing file is an error of the user's; a folder without kernels gives none.
-Result<KernelFiles> find_kernels(const std::vector<std::string>& words);
+Result<KernelFiles> find_kernels(const std::vector<std::string>& words, bool python = false);
 
 }  // namespace fiel::cli

@@ -211,10 +211,12 @@ Result<RunRecord> Store::load(const RunHeader& header, Detail detail) {
     e.took_ms = s.integer(2);
     if (!s.is_null(3)) e.parent = s.integer(3);
     FIEL_TRY(e.verdict, json_of(s.bytes(4)));
+    e.task_digest = s.text(6);
+    e.kernel_digest = s.text(7);
     if (detail == Detail::all) {
       FIEL_TRY(e.samples, json_of(s.bytes(5)));
-      FIEL_TRY(e.task_source, content(s.text(6)));
-      FIEL_TRY(e.kernel_source, content(s.text(7)));
+      FIEL_TRY(e.task_source, content(e.task_digest));
+      FIEL_TRY(e.kernel_source, content(e.kernel_digest));
     }
     record.verdicts.push_back(std::move(e));
   }

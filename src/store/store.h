@@ -58,6 +58,7 @@ struct Evidence {
   Json verdict;      ///< docs/verdict.schema.json
   Json samples;      ///< raw samples a side; null where nothing was timed
   std::string task_source, kernel_source;
+  std::string task_digest, kernel_digest;  ///< SHA-256 of the sources; filled by load()
   int64_t judged_ms = 0, took_ms = 0;
   std::optional<int64_t> parent;  ///< the verdict whose kernel this one was made from
 };

@@ -14,6 +14,7 @@ import time
 import unittest
 
 FIEL, SOURCE = sys.argv[1], sys.argv[2]
+STORE = tempfile.TemporaryDirectory()
 
 ADD_TASK = """
 name = "scale"
@@ -61,7 +62,7 @@ class Result:
 
 def fiel(*words, cwd=None, timeout=120, env=None):
     begin = time.monotonic()
-    full = dict(os.environ, NO_COLOR="1", **(env or {}))
+    full = dict(os.environ, NO_COLOR="1", FIEL_STORE=STORE.name, **(env or {}))
     p = subprocess.run([FIEL, *words], capture_output=True, cwd=cwd, timeout=timeout, env=full,
                        stdin=subprocess.DEVNULL)
     return Result(p.returncode, p.stdout.decode("utf-8"), p.stderr.decode("utf-8"),

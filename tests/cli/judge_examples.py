@@ -57,7 +57,7 @@ def main():
         if only is not None and expected["file"] != only:
             continue
         words = [fiel, "judge", expectations["task"], os.path.join("examples", operation, expected["file"]),
-                 "--json", "--seed", "20"] + expected.get("arguments", [])
+                 "--json", "--no-store", "--seed", "20"] + expected.get("arguments", [])
         p = subprocess.run(words, capture_output=True, text=True, cwd=source, stdin=subprocess.DEVNULL)
         if not p.stdout:
             print(f"{expected['file']}: no verdict, exit code {p.returncode}: {p.stderr}")

@@ -12,7 +12,7 @@ readme = root / "README.md"
 text = readme.read_text()
 match = re.search(r"`\./run (judge [^`]*)`\n\n```\n(.*?)```", text, re.S)
 assert match, "README.md shows no verdict"
-run = subprocess.run([binary, *match[1].split()], cwd=root, capture_output=True, text=True)
+run = subprocess.run([binary, *match[1].split(), "--no-store"], cwd=root, capture_output=True, text=True)
 printed = run.stdout.rstrip() + "\n"
 if "--update" in sys.argv:
     readme.write_text(text[: match.start(2)] + printed + text[match.end(2):])

@@ -1,0 +1,131 @@
+// Which pairs a command line, a manifest or an earlier run asks for.
+#include <fmt/core.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "cli/judge_many.h"
+#include "cli/kernel_files.h"
+#include "cli/pairing.h"
+#include "cli/run_flags.h"
+
+namespace fiel::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kCouldNotJudge = 3;
+
+Result<store::RunRecord> resumed_run(const std::string& name) {
+  FIEL_TRY(store::Store store, store::Store::open_existing({}));
+  FIEL_TRY(const store::RunHeader header, store.find(name));
+  return store.load(header, store::Detail::verdicts);
+}
+
+bool still_the_same(const std::string& path, const std::string& digest) {
+  if (digest.empty()) return true;  // a folder, or a file that could not be read then
+  const auto text = read_file(path);
+  return text && sha256_hex(*text) == digest;
+}
+
+// Paths were given where the run began.
+std::string from_here(const std::string& folder, const std::string& path) {
+  std::error_code error;
+  if (fs::path(path).is_absolute() || fs::current_path(error) == fs::path(folder)) return path;
+  return (fs::path(folder) / path).string();
+}
+
+Result<JudgePlan> plan_of_run(const Arguments& arguments) {
+  if (!arguments.positional.empty())
+    return fail(ErrorCode::usage, "'--resume' takes task and kernels from the run",
+                "fiel judge --resume RUN");
+  FIEL_TRY(store::RunRecord run, resumed_run(*arguments.value("--resume")));
+  JudgePlan plan{.several = run.entries.size() > 1, .arguments = arguments};
+  for (JudgePair& entry : run.entries) {
+    entry.task = from_here(run.header.folder, entry.task);
+    entry.kernel = from_here(run.header.folder, entry.kernel);
+    plan.campaign |= entry.task != run.entries.front().task;
+  }
+  plan.pairs = std::move(run.entries);
+  for (store::Evidence& e : run.verdicts) {
+    if (e.place >= plan.pairs.size()) continue;
+    // A fault of the machine says nothing about the kernel, and a file that has changed is another.
+    if (e.verdict["exit_code"].as_int(kCouldNotJudge) == kCouldNotJudge) continue;
+    const JudgePair& pair = plan.pairs[e.place];
+    if (!still_the_same(pair.task, e.task_digest) || !still_the_same(pair.kernel, e.kernel_digest))
+      continue;
+    plan.done.emplace(e.place, std::move(e));
+  }
+  return plan;
+}
+
+Result<JudgePlan> plan_of_many(const Arguments& arguments, const Context& context) {
+  JudgePlan plan{.several = true, .campaign = true, .arguments = arguments};
+  if (!arguments.positional.empty())
+    return fail(ErrorCode::usage, "name tasks and kernels either by flags or by place, not both");
+  if (const auto manifest = arguments.value("--manifest")) {
+    FIEL_TRY(plan.pairs, read_manifest(*manifest));
+    return plan;
+  }
+  if (!arguments.has("--tasks") || !arguments.has("--kernels"))
+    return fail(ErrorCode::usage, "'--tasks' and '--kernels' go together",
+                "fiel judge --tasks 'KernelBench/level1' --kernels runs/mine");
+  FIEL_TRY(Pairing pairing, pair_files(*arguments.value("--tasks"), *arguments.value("--kernels")));
+  if (!pairing.unpaired.empty())
+    context.story(fmt::format("fiel: {} kernels belong to none of the tasks, the first is {}\n",
+                              pairing.unpaired.size(), printable(pairing.unpaired.front(), 300)));
+  plan.pairs = std::move(pairing.entries);
+  return plan;
+}
+
+}  // namespace
+
+Result<Arguments> with_flags_of_run(const Arguments& arguments) {
+  const auto name = arguments.value("--resume");
+  if (!name) return arguments;
+  FIEL_TRY(store::Store store, store::Store::open_existing({}));
+  FIEL_TRY(const store::RunHeader header, store.find(*name));
+  return with_words(arguments, header.words);
+}
+
+Result<JudgePlan> plan_judgements(const Arguments& arguments, const Context& context) {
+  FIEL_TRY(const uint64_t seconds, unsigned_value(arguments, "--stop-after", 0, 1'000'000'000));
+  static_cast<void>(seconds);
+  if (arguments.has("--resume")) return plan_of_run(arguments);
+  if (arguments.has("--tasks") || arguments.has("--kernels") || arguments.has("--manifest"))
+    return plan_of_many(arguments, context);
+  if (arguments.positional.size() < 2)
+    return fail(ErrorCode::usage, "'fiel judge' needs a task and at least one kernel",
+                "fiel judge tasks/softmax.toml examples/softmax/online.cu");
+  const std::string& task = arguments.positional.front();
+  FIEL_TRY(const KernelFiles files,
+           find_kernels({arguments.positional.begin() + 1, arguments.positional.end()},
+                        fs::path(task).extension() == ".py"));
+  JudgePlan plan{.several = files.several, .arguments = arguments};
+  for (const std::string& path : files.paths) plan.pairs.push_back(entry_of(task, path));
+  return plan;
+}
+
+std::vector<Flag> judge_many_flags() {
+  return {
+      {"--tasks", "GLOB", "many tasks: a folder or a quoted glob, paired with --kernels by name"},
+      {"--kernels", "GLOB", "their kernels: a folder or a quoted glob"},
+      {"--manifest", "FILE", "pairs as JSON lines: {\"task\": …, \"kernel\": …}"},
+      {"--run", "NAME", "the name of this run in the store"},
+      {"--resume", "RUN", "go on with a run that was stopped or killed ('last')"},
+      {"--stop-after", "SECONDS", "end between two kernels, to be resumed (exit code 130)"},
+      {"--no-store", "", "keep no evidence ('fiel runs' lists what is kept)"},
+      {"--exit-zero", "", "exit code 0 also for kernels that are not accepted"},
+      kJsonFlag,
+      {"--jsonl", "", "one verdict a line on stdout, as soon as it is reached"}};
+}
+
+const char* const kJudgeManyHelp =
+    "\nMany: --tasks and --kernels are paired by KernelBench's names (level1/23_Softmax.py and\n"
+    "level_1_problem_23_sample_0_kernel.py), else a kernel belongs to the task that has its stem "
+    "or\n"
+    "its folder's name; --manifest says it outright. A run goes on where it was: --resume RUN.";
+
+}  // namespace fiel::cli

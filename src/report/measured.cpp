@@ -1,0 +1,113 @@
+#include "report/measured.h"
+
+#include <cmath>
+
+namespace fiel::report {
+namespace {
+
+std::optional<double> positive(const Json& j) {
+  const double v = j.as_double(0);
+  if (!j.is_number() || !std::isfinite(v) || v <= 0) return std::nullopt;
+  return v;
+}
+
+MeasuredSide side_of(const Json& j) {
+  MeasuredSide s;
+  s.name = j["name"].as_string();
+  s.policy = j["policy"].as_string();
+  s.unavailable = j["unavailable"].as_string();
+  s.median_ns = positive(j["median_ns"]);
+  s.low_ns = positive(j["low_ns"]);
+  s.high_ns = positive(j["high_ns"]);
+  s.device_median_ns = positive(j["device_median_ns"]);
+  s.host_median_ns = positive(j["host_median_ns"]);
+  s.wall_median_ns = positive(j["wall_median_ns"]);
+  s.graph = j["graph"].as_bool();
+  s.cold = j["cold"].as_bool(true);
+  return s;
+}
+
+std::optional<MeasuredRatio> ratio_of(const Json& j) {
+  const auto value = positive(j["value"]);
+  if (!value) return std::nullopt;
+  MeasuredRatio r;
+  r.against = j["against"].as_string();
+  r.policy = j["policy"].as_string();
+  r.decision = j["decision"].as_string();
+  r.value = *value;
+  r.low = positive(j["low"]).value_or(*value);
+  r.high = positive(j["high"]).value_or(*value);
+  r.comparable = j["comparable"].as_bool();
+  return r;
+}
+
+void read_memory(const Json& j, Measured& m) {
+  m.kernel_peak_bytes = positive(j["kernel_peak_bytes"]);
+  m.baseline_peak_bytes = positive(j["baseline_peak_bytes"]);
+  m.kernel_persistent_bytes = positive(j["kernel_persistent_bytes"]);
+  m.baseline_persistent_bytes = positive(j["baseline_persistent_bytes"]);
+  m.memory_efficiency = positive(j["efficiency"]);
+  m.setup_ms = positive(j["setup_ms"]);
+}
+
+void read_floor(const Json& j, Measured& m) {
+  m.floor_ns = positive(j["floor_ns"]);
+  m.memory_ns = positive(j["memory_ns"]);
+  m.arithmetic_ns = positive(j["arithmetic_ns"]);
+  m.launch_ns = positive(j["launch_ns"]);
+  m.bytes = positive(j["bytes"]);
+  m.operations = positive(j["operations"]);
+  m.light_share = positive(j["light_share"]);
+  m.bound_by = j["bound_by"].as_string();
+}
+
+std::vector<double> numbers(const Json& j) {
+  std::vector<double> values;
+  for (const Json& v : j.items())
+    if (const auto x = positive(v)) values.push_back(*x);
+  return values;
+}
+
+}  // namespace
+
+std::optional<Measured> measured_of(const Json& verdict) {
+  const Json& j = verdict["measurement"];
+  if (!j.is_object()) return std::nullopt;
+  Measured m;
+  for (const Json& side : j["sides"].items()) m.sides.push_back(side_of(side));
+  const Json& headline = j["headline"];
+  for (size_t i = 0; i < j["ratios"].items().size(); ++i) {
+    const auto ratio = ratio_of(j["ratios"].items()[i]);
+    if (!ratio) continue;
+    m.ratios.push_back(*ratio);
+    if (headline.is_integer() && headline.as_int() == static_cast<int64_t>(i)) m.headline = ratio;
+  }
+  if (headline.is_object()) m.headline = ratio_of(headline);
+  m.speed = j["speed"].as_string();
+  m.why = j["why"].as_string();
+  read_memory(j["memory"], m);
+  read_floor(j["floor"], m);
+  for (const Json& k : j["kernels"].items())
+    m.kernels.push_back({k["name"].as_string(), k["origin"].as_string(),
+                         static_cast<uint64_t>(std::max<int64_t>(k["launches"].as_int(), 0)),
+                         positive(k["device_ns"]), k["tensor_core"].as_bool()});
+  if (j["reward"].is_integer()) m.reward = j["reward"].as_int();
+  return m;
+}
+
+std::vector<SideSamples> samples_of(const Json& samples) {
+  std::vector<SideSamples> sides;
+  for (const Json& j : samples["sides"].items()) {
+    SideSamples s;
+    s.name = j["name"].as_string();
+    s.policy = j["policy"].as_string();
+    s.wall_ns = numbers(j["wall_ns"]);
+    s.device_ns = numbers(j["device_ns"]);
+    s.host_ns = numbers(j["host_ns"]);
+    s.credited_ns = numbers(j["credited_ns"]);
+    sides.push_back(std::move(s));
+  }
+  return sides;
+}
+
+}  // namespace fiel::report

@@ -7,6 +7,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src/worker/python"))
 
 import torch  # noqa: E402
+
+torch.set_num_threads(1)  # small tensors; other tests run beside this one
 from fiel_worker.channel import Fault  # noqa: E402,F401
 from fiel_worker.oracle.operations import Oracle as _Oracle  # noqa: E402
 from fiel_worker.values import flatten, describe, layout, tensors_of, view  # noqa: E402

@@ -12,7 +12,8 @@ from ..channel import Fault
 from ..values import flatten, rebuild
 from .bound import ErrorModel, unit_of
 from .model_state import State, named_state
-from .precision import UNIT_FP32, UNITS, Float64, Perturbation, growth, widen
+from .perturbation import Perturbation
+from .precision import UNIT_FP32, Float64, growth, widen
 from .slices import row_major_pieces
 from .task_module import call, seed_everything
 

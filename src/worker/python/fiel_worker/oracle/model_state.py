@@ -5,6 +5,7 @@ every evaluation starts from the same.
 """
 
 import copy
+import weakref
 
 import torch
 
@@ -51,7 +52,7 @@ def _loose_tensors(model: torch.nn.Module):
 
 def named_state(model: torch.nn.Module) -> list[tuple[str, str, torch.Tensor]]:
     """(name, parameter | buffer, tensor), each name once, plain tensor attributes as buffers."""
-    found = [(n, "parameter", p.detach()) for n, p in model.named_parameters()]
+    found = [(n, "parameter", p) for n, p in model.named_parameters()]
     found += [(n, "buffer", b) for n, b in model.named_buffers()]
     for prefix, module in model.named_modules():
         for key, value in module.__dict__.items():
@@ -79,7 +80,7 @@ def wide_copy(model: torch.nn.Module) -> torch.nn.Module:
         # Recurrent layers keep a second list of their weights.
         if isinstance(module, torch.nn.RNNBase):
             module._flat_weights = [getattr(module, n) for n in module._flat_weights_names]
-            module._flat_weight_refs = []
+            module._flat_weight_refs = [weakref.ref(w) for w in module._flat_weights]
     return wide
 
 

@@ -103,6 +103,8 @@ def reduction_length_of(name: str, args, kwargs) -> float:
         return _reduced(first, args, kwargs)
     if name in ("_cdist_forward", "cdist") and first.dim():
         return float(first.shape[-1])
+    if name.startswith("nll_loss"):
+        return float(tensors[1].numel())  # it picks one score a target
     if name in _LOSSES:
         return float(first.numel())
     if name in ("index_add", "scatter_add", "scatter_reduce", "_embedding_bag"):
@@ -113,7 +115,7 @@ def reduction_length_of(name: str, args, kwargs) -> float:
 _SCANS = {"cumsum", "cumprod", "logcumsumexp", "_softmax", "_log_softmax", "softmax", "log_softmax"}
 _REDUCTIONS = {"sum", "mean", "prod", "var", "std", "var_mean", "std_mean", "norm", "logsumexp",
                "linalg_vector_norm", "nansum", "trace"}
-_LOSSES = {"nll_loss_forward", "nll_loss2d_forward", "mse_loss", "smooth_l1_loss", "huber_loss",
+_LOSSES = {"mse_loss", "smooth_l1_loss", "huber_loss",
            "binary_cross_entropy", "kl_div", "l1_loss"}
 
 

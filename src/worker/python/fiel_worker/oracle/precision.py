@@ -1,10 +1,10 @@
 """The reference in float64, and how far its results move when every operation rounds.
 
-    with Float64(device) as run:                       # whatever dtypes forward names
+    with Float64() as run:                       # whatever dtypes forward names
         y = call(model64, inputs64)
     run.reduction_length, run.flops
 
-    with Float64(device, Perturbation(seed, trial=3, trials=8, systematic=False)): …
+    with Float64(Perturbation(seed, trial=3, trials=8, systematic=False)): …
 
 docs/numerics.md derives what is perturbed and by how much; src/task/error_model.cpp does the same
 for native tasks.
@@ -20,13 +20,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .operators import (
     cancellation, contracts, flops_of, is_exact, never_replaced, reduction_length_of,
 )
+from .perturbation import Perturbation
 
 UNIT_FP32 = 2.0**-24
 UNITS = {
     torch.float64: 2.0**-53, torch.float32: 2.0**-24, torch.float16: 2.0**-11,
     torch.bfloat16: 2.0**-8, torch.float8_e4m3fn: 2.0**-4, torch.float8_e5m2: 2.0**-3,
 }
-_PIECE = 1 << 26  # elements perturbed at once
 _WIDE = {torch.complex64: torch.complex128, torch.complex32: torch.complex128}
 
 
@@ -44,44 +44,12 @@ def widen(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if wide == tensor.dtype else tensor.to(wide)
 
 
-class Perturbation:
-    """One trial: v · (1 ± amount). Signs come from rows of a Hadamard matrix, by source and element,
-    so that up to seven errors meeting in one element never cancel in all trials."""
-
-    def __init__(self, seed: int, trial: int, trials: int, systematic: bool, storage_skip=None):
-        self.seed, self.trial, self.rows = seed, trial, trials - 1
-        self.systematic = systematic
-        self.storage_skip = storage_skip  # not None: only what storing in narrow types rounds
-
-    def move(self, tensor: torch.Tensor, amount: float, source: int, scale=None) -> torch.Tensor:
-        """tensor ± amount · scale, where scale is |tensor| or what is given."""
-        flat = tensor.reshape(-1)
-        out = torch.empty_like(flat)
-        for k, begin in enumerate(range(0, flat.numel(), _PIECE)):
-            piece = flat[begin : begin + _PIECE]
-            sign = self._signs(piece.numel(), source, k, tensor.device)
-            by = piece if scale is None else scale.reshape(-1)[begin : begin + _PIECE]
-            moved = piece + amount * (sign * by)
-            # An infinity moves to NaN by inf - inf: what is not finite stays what it is.
-            out[begin : begin + _PIECE] = torch.where(torch.isfinite(piece), moved, piece)
-        return out.reshape(tensor.shape)
-
-    def _signs(self, n: int, source: int, piece: int, device) -> torch.Tensor:
-        row = _drawn(n, 251, self.seed + piece, device)
-        flip = _drawn(n, 2, self.seed + 0x9E3779B1 * (source + 1) + piece, device)
-        row = (row + source % self.rows) % self.rows + 1
-        meet = row & self.trial
-        odd = (meet ^ (meet >> 1) ^ (meet >> 2) ^ (meet >> 3)) & 1
-        return 1.0 - 2.0 * (odd ^ flip).to(torch.float64)
-
-
-def _drawn(n: int, bound: int, seed: int, device) -> torch.Tensor:
-    generator = torch.Generator(device=device).manual_seed(seed & 0x7FFFFFFFFFFFFFFF)
-    return torch.empty(n, dtype=torch.uint8, device=device).random_(0, bound, generator=generator)
-
-
 class Float64(TorchDispatchMode):
     """Runs operators in float64 whatever their operands and arguments say."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing is compiled here, and importing the compiler takes seconds
 
     def __init__(self, perturbation: Perturbation | None = None, declared: bool = False,
                  count_only: bool = False):
@@ -239,7 +207,7 @@ class _Decomposed(TorchFunctionMode):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         if name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
-            with torch.backends.cudnn.flags(enabled=False), torch.backends.mkldnn.flags(enabled=False):
+            with _without_cudnn():
                 return func(*args, **kwargs)
         if name == "scaled_dot_product_attention":
             from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -247,6 +215,16 @@ class _Decomposed(TorchFunctionMode):
             with sdpa_kernel(SDPBackend.MATH):
                 return func(*args, **kwargs)
         return func(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def _without_cudnn():
+    before = torch.backends.cudnn.enabled
+    torch.backends.cudnn.enabled = False
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.enabled = before
 
 
 @contextlib.contextmanager

@@ -61,9 +61,7 @@ def _input(own, domain, recipe, seed):
             return _plant(own, recipe, seed), True
         return own, False
     if domain.kind == "probability":
-        if pattern:
-            return torch.full_like(own, 1 / own.shape[-1]), True
-        return own, False
+        return _probability(own, recipe, seed)
     if domain.kind == "index":
         return _index(own, domain, recipe, seed), pattern
     if domain.kind in ("mask", "sign") and recipe.probe == "constant":
@@ -78,6 +76,20 @@ def _input(own, domain, recipe, seed):
     if domain.symmetric:
         value = value.tril() + value.tril(-1).transpose(-1, -2)
     return value, True
+
+
+def _probability(own, recipe, seed):
+    """Rows that sum to one: even, uneven, nearly all in one place. None is zero."""
+    if recipe.probe in ("ties", "constant"):
+        return torch.full_like(own, 1 / own.shape[-1]), True
+    if recipe.probe == "one-hot":
+        return (0.9 * _one_hot(own, seed) + 0.1 / own.shape[-1]).to(own.dtype), True
+    if recipe.probe in ("mixed-signs", "outliers"):
+        logits = _normal(own, seed)
+        if recipe.probe == "outliers":
+            _plant_outliers(logits, 3 * min(1.0, recipe.amplitude), seed)
+        return torch.softmax((1 + recipe.variant) * logits, -1).to(own.dtype), True
+    return own, False
 
 
 def _index(own, domain, recipe, seed):

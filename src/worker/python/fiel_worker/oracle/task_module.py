@@ -36,6 +36,10 @@ def uninitialised_memory(value: float):
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Fill(TorchDispatchMode):
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return False  # importing the compiler takes seconds
+
         def __torch_dispatch__(self, func, kinds, args=(), kwargs=None):
             made = func(*args, **(kwargs or {}))
             if func._schema.name in _EMPTY and isinstance(made, torch.Tensor):

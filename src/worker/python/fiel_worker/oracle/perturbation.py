@@ -1,0 +1,80 @@
+"""Small changes to a tensor that never cancel by chance: the trials of the error model.
+
+Each trial multiplies by 1 ± amount. The signs of a source (one operand or result of one operator)
+come from a row of a Hadamard matrix, another row for each element, times a random sign that is the
+same in all trials. Up to seven errors that meet in one element then add up as a root of squares.
+"""
+
+import torch
+
+_PIECE = 1 << 26  # elements changed at once
+_PLANES_KEPT = 1 << 24  # bytes of one plane
+
+
+class Perturbation:
+    def __init__(self, seed: int, trial: int, trials: int, systematic: bool, storage_skip=None):
+        self.seed, self.trial, self.trials = seed, trial, trials
+        self.systematic = systematic
+        self.storage_skip = storage_skip  # not None: only what storing in narrow types rounds
+        self._planes = {}
+
+    def move(self, tensor: torch.Tensor, amount: float, source: int, scale=None) -> torch.Tensor:
+        """tensor ± amount · scale, where scale is |tensor| or what is given."""
+        flat = tensor.reshape(-1)
+        out = torch.empty_like(flat)
+        for k, begin in enumerate(range(0, flat.numel(), _PIECE)):
+            piece = flat[begin : begin + _PIECE]
+            odd = self._odd(piece.numel(), source, k, tensor.device).to(torch.float64)
+            if scale is None:
+                torch.mul(piece, odd.mul_(-2 * amount).add_(1 + amount),
+                          out=out[begin : begin + _PIECE])
+            else:
+                by = scale.reshape(-1)[begin : begin + _PIECE]
+                out[begin : begin + _PIECE] = piece + odd.mul_(-2 * amount).add_(amount) * by
+        return out.reshape(tensor.shape)
+
+    def _odd(self, n: int, source: int, piece: int, device) -> torch.Tensor:
+        """uint8, 1 where the sign is negative."""
+        odd = _random_bytes(n, self.seed + 0x9E3779B1 * (source + 1) + piece, device) & 1
+        mask = _mask(source, self.trial, self.trials)
+        if mask:
+            for bit, plane in enumerate(self._row_bits(n, piece, device)):
+                if mask >> bit & 1:
+                    odd ^= plane
+        return odd
+
+    def _row_bits(self, n: int, piece: int, device) -> list[torch.Tensor]:
+        """Each element's row number, 1 to trials - 1, as planes of bits."""
+        key = (n, piece)
+        if key in self._planes:
+            return self._planes[key]
+        row = _random_bytes(n, self.seed + piece, device) % (self.trials - 1) + 1
+        planes = [(row >> b) & 1 for b in range(self.trials.bit_length() - 1)]
+        if n <= _PLANES_KEPT:
+            if len(self._planes) > 16:
+                self._planes.clear()
+            self._planes[key] = planes
+        return planes
+
+
+def _random_bytes(n: int, seed: int, device) -> torch.Tensor:
+    generator = torch.Generator(device=device).manual_seed(seed & 0x7FFFFFFFFFFFFFFF)
+    words = torch.empty((n + 7) // 8, dtype=torch.int64, device=device)
+    return words.random_(generator=generator).view(torch.uint8)[:n]
+
+
+_POLYNOMIAL = {2: 0b11, 4: 0b111, 8: 0b1011}
+
+
+def _mask(source: int, trial: int, trials: int) -> int:
+    """The bits of an element's row whose parity is its sign. Another source multiplies the row by
+    another power of a generator of GF(trials): all sources within trials - 1 get different rows."""
+    mask = 0
+    for bit in range(trials.bit_length() - 1):
+        row = 1 << bit
+        for _ in range(source % max(1, trials - 1)):
+            row <<= 1
+            if row & trials:
+                row ^= _POLYNOMIAL[trials]
+        mask |= ((row & trial).bit_count() & 1) << bit
+    return mask

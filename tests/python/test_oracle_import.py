@@ -1,0 +1,219 @@
+"""Task import: what a task leaves undefined, what voids it, randomness, domains, shapes."""
+
+import unittest
+
+from oracle_harness import Oracle, passed, torch
+
+EMPTY_INPUT = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("scale", torch.empty(64))
+    def forward(self, x):
+        return x * self.scale
+def get_inputs():
+    return [torch.empty(16, 64)]
+"""
+TO_ZERO = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return (x - x.mean(dim=1, keepdim=True)).mean(dim=1)
+def get_inputs():
+    return [torch.rand(64, 256)]
+"""
+ZERO_WEIGHT = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(32, 16)
+        torch.nn.init.zeros_(self.linear.weight)
+    def forward(self, x):
+        return self.linear(x)
+def get_inputs():
+    return [torch.rand(8, 32)]
+"""
+NEARLY_RELU = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x) + 1e-9 * x
+def get_inputs():
+    return [torch.rand(8, 32)]
+"""
+BLIND = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.ones(4) * x.shape[0]
+def get_inputs():
+    return [torch.rand(8, 32)]
+"""
+HARD_TYPES = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        y = x.float() * torch.arange(x.shape[1], dtype=torch.float32)
+        return (y / torch.full((1,), 3.0, dtype=torch.float32)).to(torch.float32)
+def get_inputs():
+    return [torch.rand(8, 32)]
+"""
+IN_PLACE = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(32, 32)
+    def forward(self, x):
+        y = self.linear(x)
+        y.add_(x).mul_(0.5)
+        y[:, 0] = 1
+        return torch.relu_(y)
+def get_inputs():
+    return [torch.rand(8, 32)]
+"""
+
+
+def probe_all(test, oracle, probes=("task-inputs", "mixed-signs"), weights=("given", 5)):
+    numbers = []
+    for probe in probes:
+        for w in weights:
+            case = oracle.prepare(probe, weights=w)
+            test.assertIsNone(case["dropped"])
+            test.assertTrue(passed(oracle.judge(case["case"])))
+            numbers.append(case["case"])
+    return numbers
+
+
+class Import(unittest.TestCase):
+    def open(self, source, **more):
+        oracle = Oracle(source, **more)
+        self.addCleanup(oracle.close)
+        return oracle
+
+    def test_memory_that_was_never_set_is_replaced_with_a_warning(self):
+        """J-23: the same values each time, finite, and said so."""
+        a, b = self.open(EMPTY_INPUT), self.open(EMPTY_INPUT)
+        text = " ".join(a.opened["warnings"])
+        self.assertIn("scale", text)
+        self.assertIn("input '0'", text)
+        x, y = (o.oracle.cases.inputs(o.oracle.cases.get(o.prepare()["case"]))[0] for o in (a, b))
+        self.assertTrue(torch.equal(x, y))
+        self.assertTrue(bool(torch.isfinite(x).all()))
+        self.assertTrue(torch.equal(a.task.model.scale, b.task.model.scale))
+        probe_all(self, a)
+
+    def rejected(self, oracle):
+        rows = oracle.ask("impostors", cases=probe_all(self, oracle))["impostors"]
+        return {row["impostor"]: row["rejected"] for row in rows}
+
+    def test_a_task_that_zeros_solve_is_void(self):
+        """J-07 A."""
+        self.assertFalse(self.rejected(self.open(TO_ZERO))["zeros"])
+
+    def test_zero_weights_are_drawn_anew(self):
+        """J-07 B: with weights of its own the task is sound."""
+        oracle = self.open(ZERO_WEIGHT)
+        self.assertTrue(all(self.rejected(oracle).values()))
+        case = oracle.prepare("mixed-signs", weights=9)["case"]
+        bias = oracle.task.model.linear.bias
+        oracle.task.use_weights(9)
+        reply = oracle.judge(case, lambda inputs: bias.expand(8, 16))
+        self.assertFalse(passed(reply))
+
+    def test_a_task_that_is_nearly_a_simpler_one_is_sound(self):
+        """J-07 C."""
+        oracle = self.open(NEARLY_RELU)
+        self.assertTrue(all(self.rejected(oracle).values()))
+        self.assertIsNone(oracle.opened["void"])
+
+    def test_outputs_that_ignore_the_inputs_void_the_task(self):
+        opened = self.open(BLIND).opened
+        self.assertEqual(opened["randomness"], "void")
+        self.assertIn("do not depend", opened["void"])
+
+    def test_types_written_into_forward_do_not_stop_float64(self):
+        oracle = self.open(HARD_TYPES)
+        [case] = probe_all(self, oracle, ("mixed-signs",), ("given",))
+        self.assertEqual(oracle.oracle.cases.expectation(
+            oracle.oracle.cases.get(case)).outputs[0].reference.dtype, torch.float64)
+
+    def test_operations_in_place(self):
+        probe_all(self, self.open(IN_PLACE))
+
+    def test_no_parameter_is_left_at_zeros_or_ones(self):
+        source = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8),
+                                          torch.nn.GroupNorm(2, 8))
+        self.register_buffer("mask", torch.tril(torch.ones(6, 6)))
+    def forward(self, x):
+        return self.layers(x) * self.mask
+def get_inputs():
+    return [torch.rand(2, 3, 8, 8)]
+"""
+        for mode in ("train", "eval"):
+            oracle = self.open(source, mode=mode)
+            probe_all(self, oracle)
+            oracle.task.use_weights(5)
+            model = oracle.task.model
+            for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
+                if name == "mask":
+                    self.assertTrue(torch.equal(tensor, torch.tril(torch.ones(6, 6))))
+                elif tensor.is_floating_point():
+                    self.assertFalse(bool(((tensor == 0) | (tensor == 1)).any()), name)
+            self.assertTrue(bool((model.layers[1].running_var > 0).all()))
+
+    def test_shape_variants_are_tried(self):
+        oracle = self.open(ZERO_WEIGHT)
+        names = [v["name"] for v in oracle.opened["shape_variants"]]
+        self.assertIn("batch=1", names)
+        self.assertNotIn("dimension 1=17", names)  # the weight says 32
+        case = oracle.prepare("mixed-signs", shape_variant="batch=1")
+        self.assertEqual(case["outputs"][0]["shape"], [1, 16])
+        self.assertTrue(passed(oracle.judge(case["case"])))
+
+
+class Randomness(unittest.TestCase):
+    SOURCE = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.nn.functional.dropout(x, 0.3, self.training)
+def get_inputs():
+    return [torch.rand(64, 256)]
+"""
+
+    def test_live_dropout_is_judged_by_its_statistics(self):
+        oracle = Oracle(self.SOURCE)
+        self.addCleanup(oracle.close)
+        self.assertEqual(oracle.opened["randomness"], "statistical")
+        case = oracle.prepare("mixed-signs")["case"]
+        drop = torch.nn.functional.dropout
+        for seed in range(20):
+            torch.manual_seed(seed)
+            self.assertTrue(passed(oracle.judge(case, lambda i: drop(i[0], 0.3))))
+        wrong = {
+            "no dropout": lambda i: i[0].clone(),
+            "another share": lambda i: drop(i[0], 0.35),
+            "no rescaling": lambda i: drop(i[0], 0.3) * 0.7,
+            "zeros": lambda i: torch.zeros_like(i[0]),
+            "shuffled": lambda i: drop(i[0], 0.3)[torch.randperm(64)],
+        }
+        for name, answer in wrong.items():
+            with self.subTest(name):
+                self.assertFalse(passed(oracle.judge(case, answer)))
+
+    def test_eval_mode_is_a_function(self):
+        oracle = Oracle(self.SOURCE, mode="eval")
+        self.addCleanup(oracle.close)
+        self.assertEqual(oracle.opened["randomness"], "none")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -24,6 +24,8 @@ const char* to_string(ErrorCode code) {
       return "system error";
     case ErrorCode::environment:
       return "environment";
+    case ErrorCode::timeout:
+      return "timeout";
     case ErrorCode::interrupted:
       return "interrupted";
   }

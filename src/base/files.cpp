@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <optional>
 
 namespace fiel {
 namespace fs = std::filesystem;
@@ -95,6 +97,52 @@ fs::path cache_dir() {
   const char* home = std::getenv("HOME");
   return fs::path(home && *home ? home : "/tmp") / ".cache" / "fiel";
 }
+namespace {
+
+bool can_write_to(const fs::path& folder) {
+  std::error_code ec;
+  fs::create_directories(folder, ec);
+  // access() believes root, and root too finds file systems mounted read-only.
+  std::string probe = (folder / "write-test.XXXXXX").string();
+  if (::mkdtemp(probe.data()) == nullptr) return false;
+  ::rmdir(probe.c_str());
+  return true;
+}
+
+/// The stand-in for a cache that cannot be written, made once a process.
+struct SpareCache {
+  std::mutex mutex;
+  fs::path instead_of;
+  std::optional<TempDir> folder;
+};
+SpareCache& spare_cache() {
+  static SpareCache spare;
+  return spare;
+}
+
+}  // namespace
+
+Result<fs::path> writable_cache_dir() {
+  const fs::path wanted = cache_dir();
+  if (can_write_to(wanted)) return wanted;
+  SpareCache& spare = spare_cache();
+  const std::lock_guard lock(spare.mutex);
+  if (!spare.folder) {
+    FIEL_TRY(TempDir made, TempDir::create("fiel-cache"));
+    spare.folder.emplace(std::move(made));
+  }
+  spare.instead_of = wanted;
+  return spare.folder->path();
+}
+
+std::string cache_complaint() {
+  SpareCache& spare = spare_cache();
+  const std::lock_guard lock(spare.mutex);
+  if (!spare.folder) return {};
+  return "cannot write to the cache " + spare.instead_of.string() +
+         "; compiled kernels are kept for this run only (FIEL_CACHE chooses another folder)";
+}
+
 fs::path executable_path() {
   std::error_code ec;
   return fs::read_symlink("/proc/self/exe", ec);

@@ -56,6 +56,10 @@ class TempDir {
 
 /// $FIEL_CACHE, else $XDG_CACHE_HOME/fiel, else ~/.cache/fiel.
 std::filesystem::path cache_dir();
+/// cache_dir(), or, where nothing can be written there, a folder that lasts as long as the process.
+Result<std::filesystem::path> writable_cache_dir();
+/// What to tell the user once writable_cache_dir() had to turn away from cache_dir(); else empty.
+std::string cache_complaint();
 /// The program itself (/proc/self/exe).
 std::filesystem::path executable_path();
 

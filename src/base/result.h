@@ -24,6 +24,7 @@ enum class ErrorCode {
   io,           ///< the operating system refused
   environment,  ///< this machine lacks something (compiler, isolation, GPU)
   interrupted,  ///< stopped by the user
+  timeout,      ///< the time that was allowed for the whole is used up
 };
 
 struct Error {

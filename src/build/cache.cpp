@@ -50,11 +50,11 @@ BuildCache::Slot::~Slot() {
   if (!folder_.empty()) fs::remove_all(folder_, ec);
 }
 
-BuildCache BuildCache::open() {
+BuildCache BuildCache::open(const fs::path& root) {
   uint64_t max_bytes = kDefaultMaxBytes;
   if (const char* text = std::getenv("FIEL_CACHE_BYTES"))
     if (uint64_t n = std::strtoull(text, nullptr, 10); n > 0) max_bytes = n;
-  return BuildCache(cache_dir() / "build", max_bytes);
+  return BuildCache(root / "build", max_bytes);
 }
 
 std::optional<fs::path> BuildCache::find(const std::string& key) const {

@@ -1,6 +1,6 @@
 // The content-addressed store of compiled kernels: cache_dir()/build/<key>/.
 //
-//   BuildCache cache = BuildCache::open();
+//   BuildCache cache = BuildCache::open(cache_dir());
 //   if (auto hit = cache.find(key)) …
 //   FIEL_TRY(Slot slot, cache.begin());  …write into slot.folder()…
 //   FIEL_TRY(auto folder, cache.publish(std::move(slot), key));
@@ -28,8 +28,8 @@ class BuildCache {
  public:
   static constexpr uint64_t kDefaultMaxBytes = 2ull << 30;
 
-  /// Below cache_dir() unless told; max_bytes from $FIEL_CACHE_BYTES where set.
-  static BuildCache open();
+  /// Below a cache folder; max_bytes from $FIEL_CACHE_BYTES where set.
+  static BuildCache open(const std::filesystem::path& root);
   BuildCache(std::filesystem::path folder, uint64_t max_bytes)
       : folder_(std::move(folder)), max_bytes_(max_bytes) {}
 

@@ -148,10 +148,9 @@ Status inspect_object(const fs::path& folder, CompileOutcome& out) {
 }
 
 Status ask_ptxas(const Job& job, const fs::path& folder, const CompileOptions& options) {
-  auto q =
-      sandboxed(job, folder,
-                {(job.cuda.nvcc.parent_path() / "ptxas").string(), "-v", "-arch=sm_" + options.arch,
-                 "kernel.ptx", "-o", "/tmp/unused.cubin"});
+  auto q = sandboxed(job, folder,
+                     {(job.cuda.nvcc.parent_path() / "ptxas").string(), "-v",
+                      "-arch=sm_" + options.arch, "kernel.ptx", "-o", "/tmp/unused.cubin"});
   FIEL_TRY(ToolRun run, run_tool(q, options));
   return write_file_atomic(folder / "ptxas.txt", run.output);
 }
@@ -206,13 +205,18 @@ Result<CompileOutcome> build(const Job& job, const CompileOptions& options,
 Result<CompileOutcome> compile(const fs::path& source, const CompileOptions& options,
                                bool ptx_only) {
   FIEL_TRY(Job job, prepare(source, options, ptx_only));
-  BuildCache cache = BuildCache::open();
-  if (options.use_cache)
-    if (auto hit = cache.find(job.key)) {
-      CompileOutcome out;
-      out.kernel = describe(job, *hit, true);
-      return out;
-    }
+  const auto find = [&](const BuildCache& cache) -> std::optional<CompileOutcome> {
+    const auto hit = options.use_cache ? cache.find(job.key) : std::nullopt;
+    if (!hit) return std::nullopt;
+    CompileOutcome out;
+    out.kernel = describe(job, *hit, true);
+    return out;
+  };
+  if (auto known = find(BuildCache::open(cache_dir()))) return *known;
+  FIEL_TRY(const fs::path writable, writable_cache_dir());
+  const BuildCache cache = BuildCache::open(writable);
+  if (writable != cache_dir())
+    if (auto known = find(cache)) return *known;
   return build(job, options, cache);
 }
 

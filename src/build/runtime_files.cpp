@@ -31,7 +31,7 @@ Status extract(const fs::path& path, std::string_view bytes, mode_t mode) {
   return {};
 }
 
-Result<RuntimeFiles> extract_all() {
+Result<RuntimeFiles> extract_all(const fs::path& cache) {
   RuntimeFiles f;
   f.digest = Digest()
                  .add(embedded_library())
@@ -39,7 +39,7 @@ Result<RuntimeFiles> extract_all() {
                  .add(embedded_kernel_header())
                  .hex()
                  .substr(0, 16);
-  f.folder = cache_dir() / "runtime" / f.digest;
+  f.folder = cache / "runtime" / f.digest;
   f.library = f.folder / "libcudart.so.13";
   f.runner = f.folder / "fiel-runner";
   f.include_dir = f.folder / "include";
@@ -61,10 +61,14 @@ std::string_view embedded_kernel_header() {
 }
 
 Result<RuntimeFiles> runtime_files() {
-  auto files = extract_all();
+  // A cache that cannot be written may have been filled by somebody who could.
+  auto files = extract_all(cache_dir());
+  if (files) return files;
+  FIEL_TRY(const fs::path spare, writable_cache_dir());
+  files = extract_all(spare);
   if (!files)
     return fail(std::move(files).error().with_context(
-        "extracting Fiel's runtime library to " + cache_dir().string() +
+        "extracting Fiel's runtime library to " + spare.string() +
         " (set FIEL_CACHE to a folder that can be written)"));
   return files;
 }

@@ -15,6 +15,14 @@ namespace {
 constexpr uint64_t kMaxFile = 16u << 20, kMaxTotal = 64u << 20;
 constexpr size_t kMaxFiles = 1024;
 
+/// What the compiler is to call the kernel: a link's target may have an ending that nvcc takes for
+/// something to link.
+fs::path compiled_name(const fs::path& real) {
+  fs::path name = real.filename();
+  if (name.extension() != ".cu") name += ".cu";
+  return name;
+}
+
 bool is_below(const fs::path& path, const fs::path& folder) {
   auto relative = path.lexically_relative(folder);
   return !relative.empty() && relative.begin()->string() != "..";
@@ -61,7 +69,8 @@ Result<SourceSet> collect_sources(const fs::path& source) {
         if (seen.insert(target).second) open.push_back(target);
         break;
       }
-    set.files.push_back({file.lexically_relative(folder), std::move(bytes)});
+    const fs::path name = set.files.empty() ? compiled_name(real) : file.lexically_relative(folder);
+    set.files.push_back({name, std::move(bytes)});
   }
   Digest digest;
   std::set<std::pair<std::string, const SourceFile*>> sorted;

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "base/files.h"
 #include "base/text.h"
 
 namespace fiel::cli {
@@ -151,6 +152,8 @@ int run_cli(const std::vector<std::string>& words, const Context& context) {
   auto arguments = parse_arguments(command->spec, rest);
   Result<int> code =
       arguments ? command->run(*arguments, context) : Result<int>(tl::unexpect, arguments.error());
+  if (const std::string note = cache_complaint(); !note.empty())
+    context.story(fmt::format("fiel: note: {}\n", printable(note, 600)));
   if (code) return *code;
   report_error(context, code.error());
   return exit_code_of(code.error());

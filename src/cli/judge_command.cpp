@@ -40,6 +40,8 @@ Result<judge::JudgeRequest> request_of(const Arguments& arguments, const Context
                                                   : judge::NumericsPolicy::any;
   FIEL_TRY(const uint64_t seconds, unsigned_value(arguments, "--timeout", 60, 86'400));
   request.options.call_timeout_ms = static_cast<int64_t>(std::max<uint64_t>(seconds, 1)) * 1000;
+  FIEL_TRY(const uint64_t whole, unsigned_value(arguments, "--time-limit", 0, 30 * 86'400));
+  request.options.time_limit_ms = static_cast<int64_t>(whole) * 1000;
   if (const auto shapes = arguments.value("--shapes"))
     for (std::string_view name : split(*shapes, ','))
       if (!trim(name).empty()) request.options.shapes.emplace_back(trim(name));
@@ -88,6 +90,8 @@ std::vector<Flag> flags() {
       {"--budget", "NAME", "work per kernel: quick, standard, thorough"},
       {"--numerics", "NAME", "class an f32 task accepts: fp32, tf32 (default), any"},
       {"--timeout", "SECONDS", "wall-clock limit of one call (60)"},
+      {"--time-limit", "SECONDS",
+       "of a whole judgement, then undecided (by budget: 300, 900, 7200)"},
       {"--require-isolation", "", "judge only inside the full sandbox"},
       {"-v", "", "every finding, and what isolation was in force"}};
   for (const Flag& f : judge_many_flags()) all.push_back(f);

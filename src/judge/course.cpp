@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "base/text.h"
@@ -51,11 +52,37 @@ NumericsClass lowest_class(NumericsPolicy policy) {
   return policy == NumericsPolicy::fp32 ? NumericsClass::fp32 : NumericsClass::tf32;
 }
 
+Course::Course(const task::Task& task, const SessionStarter& starter, const JudgeOptions& options,
+               Verdict& verdict)
+    : task_(task), starter_(starter), options_(options), verdict_(verdict) {
+  limit_ms_ =
+      options.time_limit_ms > 0 ? options.time_limit_ms : default_time_limit_ms(options.effort);
+  deadline_ms_ = now_ms() + limit_ms_;
+}
+
+int64_t Course::now_ms() const {
+  using std::chrono::milliseconds;
+  if (options_.now_ms) return options_.now_ms();
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<milliseconds>(since).count();
+}
+
+int64_t Course::left_ms() const { return deadline_ms_ - now_ms(); }
+
+Error Course::time_is_up() const {
+  return {ErrorCode::timeout,
+          fmt::format("the judgement's {} s are used up and nothing was wrong so far",
+                      limit_ms_ / 1000),
+          "give it more with --time-limit, or less work with --budget or --shapes",
+          {}};
+}
+
 Status Course::poll(const std::string& what) {
   ++steps_;
   if (options_.progress) options_.progress({what, steps_, std::max(total_steps_, steps_)});
   if (options_.interrupted && options_.interrupted())
     return fail(ErrorCode::interrupted, "stopped before the verdict was reached");
+  if (!decided_ && left_ms() <= 0) return fail(time_is_up());
   return {};
 }
 
@@ -218,7 +245,10 @@ Result<bool> Course::check_call(Rig& rig, const PlannedShape& shape, const Prepa
                                 const CallOptions& call_options, ProbeResult& result) {
   FIEL_TRY_STATUS(
       poll(fmt::format("{} at {}: {}", task_.name, shape.name, name_of(call_options.probe))));
-  FIEL_TRY(last_, rig.call(prepared.expectation->inputs(), call_options));
+  CallOptions timed = call_options;
+  const int64_t left = std::max<int64_t>(left_ms(), 1);
+  timed.timeout_ms = std::min(timed.timeout_ms, left);
+  FIEL_TRY(last_, rig.call(prepared.expectation->inputs(), timed));
   ++result.calls;
   keep(last_);
   Preparation named = prepared;
@@ -229,6 +259,10 @@ Result<bool> Course::check_call(Rig& rig, const PlannedShape& shape, const Prepa
     return false;
   }
   answered_.insert(shape.name);
+  // Cut short by our own limit, not by the call's.
+  if (last_.fault && last_.fault->status == VerdictStatus::timeout && left_ms() <= 0 &&
+      timed.timeout_ms < call_options.timeout_ms)
+    return fail(time_is_up());
   if (last_.fault) {
     decide(last_.fault->status, last_.fault->reason, shape, named, last_.number);
     failed_ = prepared;

@@ -29,8 +29,7 @@ ProbeResult blank(const PlannedShape& shape, Probe probe);
 class Course {
  public:
   Course(const task::Task& task, const SessionStarter& starter, const JudgeOptions& options,
-         Verdict& verdict)
-      : task_(task), starter_(starter), options_(options), verdict_(verdict) {}
+         Verdict& verdict);
 
   /// Calls the kernel on a prepared input and judges the answer. False: decided, or refused here.
   Result<bool> check_call(Rig& rig, const PlannedShape& shape, const Preparation& prepared,
@@ -48,7 +47,9 @@ class Course {
   const Call& last_call() const { return last_; }
   const Preparation* failed() const { return failed_ ? &*failed_ : nullptr; }
 
-  Status poll(const std::string& what);  ///< progress, and whether the user has stopped us
+  /// Progress; fails when the user has stopped us (interrupted) or the time is up (timeout).
+  Status poll(const std::string& what);
+  int64_t left_ms() const;  ///< of the judgement's time; negative when it is up
   void expect_steps(uint32_t steps) { total_steps_ += steps; }
 
   const task::Task& task() const { return task_; }
@@ -65,12 +66,15 @@ class Course {
                      size_t output, const fiel::Comparison& comparison);
   /// A refusal where an answer was given before: it depends on more than the shape.
   bool refused_late(const PlannedShape& shape, const Preparation& prepared);
+  int64_t now_ms() const;
+  Error time_is_up() const;
   Status note_stale(const Call& call, const PlannedShape& shape, Probe probe);
 
   const task::Task& task_;
   const SessionStarter& starter_;
   const JudgeOptions& options_;
   Verdict& verdict_;
+  int64_t limit_ms_ = 0, deadline_ms_ = 0;
   bool decided_ = false;
   Call last_;
   std::optional<Preparation> failed_;

@@ -68,10 +68,9 @@ constexpr std::array<Text, 12> kStatuses = {{
      "internal time-out. It says nothing about the kernel.",
      "`fiel doctor` says what is missing and which command brings it."},
     {"undecided",
-     "The evidence is not enough for either answer, for instance because every shape set was "
-     "beyond "
-     "the budget.",
-     "Choose shapes with --shapes or give --budget thorough."},
+     "The evidence is not enough for either answer: every shape set was beyond the budget, or the "
+     "time limit of the judgement was reached while the kernel had been right.",
+     "Choose shapes with --shapes, give --budget thorough, or raise --time-limit."},
 }};
 
 constexpr std::array<Text, 16> kProbes = {{
@@ -145,7 +144,9 @@ constexpr std::array<Text, 16> kProbes = {{
 }};
 
 constexpr std::array<Text, 13> kFindings = {{
-    {"input-modified", "A byte of an input differs after the call. Inputs belong to the caller.",
+    {"input-modified",
+     "A byte of an input was written by the call, even if it was restored. Inputs belong to the "
+     "caller.",
      "Write to outputs only; use scratch memory of your own."},
     {"guard-band-overwritten", "Bytes just before or behind a tensor were changed.",
      "Guard the last block: `if (i < n)`."},

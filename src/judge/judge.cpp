@@ -38,7 +38,8 @@ Result<Verdict> settle(const Error& error, Verdict v) {
     v.reason = printable(error.what, 600);
     return v;
   }
-  v.status = VerdictStatus::harness_fault;
+  v.status =
+      error.code == ErrorCode::timeout ? VerdictStatus::undecided : VerdictStatus::harness_fault;
   v.reason = printable(to_string(error), 600);
   return v;
 }

@@ -1,5 +1,6 @@
 #include "judge/minimise.h"
 
+#include <algorithm>
 #include <set>
 
 #include "judge/probe_inputs.h"
@@ -9,6 +10,7 @@ namespace {
 
 // A start of the sandbox costs some 50 ms: two seconds in all.
 constexpr int kMaxAttempts = 28;
+constexpr int64_t kLeastMs = 1'000;  ///< of a call, where the judgement's time is up
 
 struct Reproduction {
   bool failed = false;
@@ -27,7 +29,8 @@ Result<Reproduction> reproduce(Course& course, const PlannedShape& shape, const 
   CallOptions call;
   call.probe = recipe.probe;
   call.shape_set = shape.name;
-  call.timeout_ms = course.options().call_timeout_ms;
+  call.timeout_ms =
+      std::min(course.options().call_timeout_ms, std::max(course.left_ms(), kLeastMs));
   ProbeResult ignored;
   FIEL_TRY(const bool right, alone.check_call(*rig, shape, p, call, ignored));
   r.failed = !right && alone.decided() && r.verdict.status == status;
@@ -75,7 +78,7 @@ Status minimise(Course& course) {
     progress = false;
     for (const auto& [symbol, value] : Symbols(best)) {
       for (int64_t smaller : smaller_values(value)) {
-        if (++attempts > kMaxAttempts) return {};
+        if (++attempts > kMaxAttempts || course.left_ms() <= 0) return {};
         Symbols symbols = best;
         symbols[symbol] = smaller;
         auto shape = shape_at(course.task(), name, symbols);

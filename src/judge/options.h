@@ -14,6 +14,11 @@ namespace fiel::judge {
 /// Work that the virtual device is given: which shapes are run, and how many calls are repeated.
 enum class Effort : uint8_t { quick, standard, thorough };
 std::string_view name_of(Effort effort);
+/// Wall time of a whole judgement where the caller names none: a bound for kernels whose every call
+/// is slow, far beyond what the native tasks need.
+constexpr int64_t default_time_limit_ms(Effort effort) {
+  return effort == Effort::quick ? 300'000 : effort == Effort::standard ? 900'000 : 7'200'000;
+}
 
 /// Which measured classes an f32 task accepts. docs/protocol.md#numerics
 enum class NumericsPolicy : uint8_t {
@@ -34,8 +39,10 @@ struct JudgeOptions {
   Effort effort = Effort::standard;
   NumericsPolicy numerics = NumericsPolicy::tf32;
   int64_t call_timeout_ms = 60'000;
+  int64_t time_limit_ms = 0;  ///< of the whole judgement, then `undecided`; 0: by effort
   std::function<void(const Progress&)> progress;  ///< may be empty
   std::function<bool()> interrupted;              ///< may be empty; polled between calls
+  std::function<int64_t()> now_ms;                ///< a clock that never goes back; empty: ours
 };
 
 }  // namespace fiel::judge

@@ -89,9 +89,12 @@ Status Rig::place(std::shared_ptr<const task::Instance> instance, Placement plac
 
 Status Rig::prepare(const std::vector<Tensor>& inputs, uint8_t poison) const {
   FIEL_CHECK(inputs.size() == inputs_.size(), "as many inputs as the instance has");
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs_[i].bytes > 0)
-      FIEL_TRY_STATUS(session_->write(inputs_[i].address, inputs[i].bytes()));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs_[i].bytes == 0) continue;
+    FIEL_TRY_STATUS(session_->write(inputs_[i].address, inputs[i].bytes()));
+    // Counted as an output's writes are: none may happen.
+    if (watches_inputs()) FIEL_TRY_STATUS(session_->mark_output(inputs_[i].allocation));
+  }
   for (const Buffer& b : outputs_) {
     if (b.bytes == 0) continue;
     FIEL_TRY_STATUS(session_->poison(b.address, b.bytes, poison));
@@ -109,13 +112,24 @@ Status Rig::inspect_inputs(const std::vector<Tensor>& inputs, const CallOptions&
     if (before.empty()) continue;
     FIEL_TRY_STATUS(session_->read(inputs_[i].address, now));
     const auto [was, is] = std::mismatch(before.begin(), before.end(), now.begin());
-    if (was == before.end()) continue;
-    const int64_t element = (was - before.begin()) / size_of(inputs[i].dtype());
-    std::string text = fmt::format(
-        "ERROR input-modified  input '{}' was written: element {} of {} was {}", inputs_[i].name,
-        element, to_string(inputs[i].shape()), format_double(inputs[i].at_flat(element)));
-    call.findings.push_back(
-        record(JudgeFinding::input_modified, vgpu::Grade::error, text, options, call.number));
+    std::string what;
+    if (was != before.end()) {
+      const int64_t element = (was - before.begin()) / size_of(inputs[i].dtype());
+      what = fmt::format("element {} of {} was {}", element, to_string(inputs[i].shape()),
+                         format_double(inputs[i].at_flat(element)));
+    } else if (watches_inputs()) {
+      // Written and restored: whoever else reads this tensor meanwhile reads something else.
+      FIEL_TRY(const vgpu::Coverage c, session_->coverage(inputs_[i].allocation));
+      if (c.written + c.copied == 0) continue;
+      what = fmt::format("{} bytes by launches, {} by copies; its values are what they were",
+                         c.written, c.copied);
+    } else {
+      continue;
+    }
+    call.findings.push_back(record(
+        JudgeFinding::input_modified, vgpu::Grade::error,
+        fmt::format("ERROR input-modified  input '{}' was written: {}", inputs_[i].name, what),
+        options, call.number));
     if (!call.breach)
       call.breach = Fault{VerdictStatus::incorrect,
                           fmt::format("it wrote into its input '{}'", inputs_[i].name)};

@@ -6,8 +6,8 @@
 //   FIEL_TRY(Call call, rig->call(inputs, {.probe = Probe::task_inputs, .poison = 0xff}));
 //   if (call.fault) …                       // status and reason; outputs are not to be believed
 //
-// Every call: outputs poisoned before, inputs compared byte by byte after, guard bands and coverage
-// checked, the device's findings collected. It holds no expected values.
+// Every call: outputs poisoned before, inputs compared byte by byte and found unwritten after,
+// guard bands and coverage checked, the device's findings collected. It holds no expected values.
 #pragma once
 
 #include <cstdint>
@@ -91,6 +91,8 @@ class Rig {
   Result<Buffer> make_buffer(uint64_t bytes, const std::string& name) const;
   Status retire(std::vector<Buffer>& buffers) const;
   Status prepare(const std::vector<Tensor>& inputs, uint8_t poison) const;
+  /// Between guard bands an allocation is more than its tensor: other placements watch it.
+  bool watches_inputs() const { return placement_ == Placement::exact; }
   Status inspect_inputs(const std::vector<Tensor>& inputs, const CallOptions& options,
                         Call& call) const;
   Status inspect_guards(const CallOptions& options, Call& call) const;

@@ -31,6 +31,7 @@ struct Allocation {
   bool read_only = false;  ///< constant memory, parameter block
   bool filled = false;     ///< every byte initialised: loads need not look at the shadow
   bool output = false;     ///< coverage is counted
+  uint64_t copied = 0;     ///< output: bytes that copies and memsets have written meanwhile
   bool host = false;       ///< maps host memory
   bool heap = false;       ///< the device heap: blocks inside it are malloc's
   uint64_t reserved_begin = 0, reserved_end = 0;  ///< with red zones, page multiples

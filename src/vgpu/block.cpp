@@ -103,7 +103,8 @@ bool only_waits_in_vain(Cta& cta) {
 void report_deadlock(Cta& cta) {
   for (WarpState& warp : cta.warps)
     for (const Split& split : warp.splits) {
-      const Op& op = cta.executor->ops[split.pc];
+      const Op* op = &cta.executor->ops[split.pc];
+      const Op* waits = nullptr;
       std::string detail;
       if (split.wait == Wait::barrier) {
         const Barrier& barrier = cta.barriers[split.which];
@@ -111,15 +112,16 @@ void report_deadlock(Cta& cta) {
             fmt::format("warp {} waits at barrier {}: {} of {} threads have arrived", warp.index,
                         split.which, barrier.expected == 0 ? barrier.waiting : barrier.arrived,
                         barrier.expected == 0 ? cta.live_threads : barrier.expected);
-      } else if (char words[200]; split.wait == Wait::ready &&
-                                  cta.attachment.describe_wait != nullptr &&
-                                  cta.attachment.describe_wait(warp, words, sizeof words)) {
+      } else if (char words[200];
+                 split.wait == Wait::ready && cta.attachment.describe_wait != nullptr &&
+                 (waits = cta.attachment.describe_wait(warp, words, sizeof words)) != nullptr) {
+        op = waits;  // not where the turn ended: one loop is one finding
         detail = fmt::format("warp {} waits: {}", warp.index, words);
       } else {
         detail = fmt::format("lanes 0x{:08x} of warp {} wait for other lanes of the warp",
                              split.mask, warp.index);
       }
-      report_with_detail(warp, op, static_cast<uint8_t>(FindingKind::deadlock), split.mask,
+      report_with_detail(warp, *op, static_cast<uint8_t>(FindingKind::deadlock), split.mask,
                          detail.c_str());
     }
   stop_launch(*cta.launch, LaunchStatus::deadlocked, cta.position,

@@ -119,6 +119,7 @@ struct SymbolInfo {
 /// Bytes of an allocation that launches since mark_output() have written, as runs.
 struct Coverage {
   uint64_t bytes = 0, written = 0, written_more_than_once = 0;
+  uint64_t copied = 0;  ///< bytes that write(), fill() and copy() put there meanwhile
   struct Run {
     uint64_t begin = 0, end = 0;
   };

@@ -53,8 +53,9 @@ Status VirtualDevice::free(uint64_t address) {
 }
 
 Status VirtualDevice::write(uint64_t address, std::span<const std::byte> bytes) {
-  FIEL_TRY_STATUS(range(address, bytes.size(), "write").map([](const Allocation*) {}));
+  FIEL_TRY(Allocation * allocation, range(address, bytes.size(), "write"));
   if (!bytes.empty()) memcpy(host(address), bytes.data(), bytes.size());
+  allocation->copied += bytes.size();
   return mark_initialized(address, bytes.size());
 }
 
@@ -65,8 +66,9 @@ Status VirtualDevice::read(uint64_t address, std::span<std::byte> bytes) const {
 }
 
 Status VirtualDevice::fill(uint64_t address, uint8_t value, uint64_t bytes) {
-  FIEL_TRY_STATUS(range(address, bytes, "fill").map([](const Allocation*) {}));
+  FIEL_TRY(Allocation * allocation, range(address, bytes, "fill"));
   memset(host(address), value, bytes);
+  allocation->copied += bytes;
   return mark_initialized(address, bytes);
 }
 
@@ -74,11 +76,12 @@ Status VirtualDevice::copy(uint64_t to, uint64_t from, uint64_t bytes) {
   FIEL_TRY(Allocation * target, range(to, bytes, "copy to"));
   FIEL_TRY(Allocation * source, range(from, bytes, "copy from"));
   memmove(host(to), host(from), bytes);
+  target->copied += bytes;
   if (source->filled) return mark_initialized(to, bytes);
   if (target->filled) {
     // From now on the target's own shadow must tell.
     target->filled = false;
-    arena_.set_state(target->begin, target->end - target->begin, 1);
+    if (!target->output) arena_.set_state(target->begin, target->end - target->begin, 1);
   }
   arena_.copy_state(to, from, bytes);
   return {};
@@ -97,7 +100,7 @@ Status VirtualDevice::poison(uint64_t address, uint64_t bytes, uint8_t pattern) 
 
 Status VirtualDevice::mark_initialized(uint64_t address, uint64_t bytes) {
   FIEL_TRY(Allocation * allocation, range(address, bytes, "mark_initialized"));
-  if (allocation->filled && !allocation->output) return {};
+  if (allocation->filled) return {};
   if (!allocation->output && address == allocation->begin && bytes == allocation->end - address) {
     allocation->filled = true;
     return {};
@@ -115,12 +118,14 @@ Status VirtualDevice::mark_initialized(uint64_t address, uint64_t bytes) {
 Status VirtualDevice::mark_output(uint64_t address) {
   FIEL_TRY(Allocation * allocation, range(address, 0, "mark_output"));
   const uint64_t bytes = allocation->end - allocation->begin;
-  allocation->output = true;
+  allocation->copied = 0;
   if (allocation->filled) {
-    allocation->filled = false;
+    // It stays filled: loads need not look, and stores count in a shadow that tells the truth.
+    allocation->output = true;
     arena_.set_state(allocation->begin, bytes, 1);
     return {};
   }
+  allocation->output = true;
   // 2 and 3 (counted before) become 1.
   uint8_t* shadow = arena_.shadow_of(allocation->begin);
   for (uint64_t i = 0; i < (bytes + 3) / 4; ++i)
@@ -136,6 +141,7 @@ Result<Coverage> VirtualDevice::coverage(uint64_t address) const {
   constexpr size_t kMaxRuns = 64;
   Coverage coverage;
   coverage.bytes = allocation->end - allocation->begin;
+  coverage.copied = allocation->copied;
   bool open = false, full = false;
   for (uint64_t i = 0; i < coverage.bytes; ++i) {
     const uint64_t at = allocation->begin + i;
@@ -146,6 +152,11 @@ Result<Coverage> VirtualDevice::coverage(uint64_t address) const {
         coverage.written_more_than_once += static_cast<uint64_t>(__builtin_popcount(word & 0x55));
         open = false;
         i += 3;
+        continue;
+      }
+      if ((word & 0xAA) == 0 && open) {  // inputs: not one byte of them is to be written
+        i += 3;
+        if (!full) coverage.missing.back().end = i + 1;
         continue;
       }
     }

@@ -97,6 +97,33 @@ TEST(Sources, ALinkThatLeadsOutsideIsNotFollowed) {
   EXPECT_EQ(collect_sources(p / "k" / "a.cu")->files.size(), 1u);
 }
 
+TEST(Sources, ALinkToAnotherEndingIsStillCuda) {
+  auto dir = TempDir::create("fiel-test-sources");
+  auto p = dir->path();
+  std::ofstream(p / "kernel.txt") << "__global__ void k() {}\n";
+  std::filesystem::create_symlink(p / "kernel.txt", p / "a.cu");
+  std::filesystem::create_symlink(p / "a.cu", p / "b.txt");
+  for (const char* given : {"a.cu", "b.txt", "kernel.txt"}) {
+    auto set = collect_sources(p / given);
+    ASSERT_TRUE(set) << to_string(set.error());
+    EXPECT_EQ(set->files[0].name, "kernel.txt.cu") << given;
+  }
+}
+
+TEST(RuntimeFiles, ACacheThatCannotBeWrittenGivesWayToATemporaryFolder) {
+  auto dir = TempDir::create("fiel-test-cache");
+  const std::filesystem::path occupied = dir->path() / "cache";
+  std::ofstream(occupied) << "a file, and root cannot make folders in it either";
+  ::setenv("FIEL_CACHE", occupied.c_str(), 1);
+  EXPECT_TRUE(cache_complaint().empty());
+  auto files = runtime_files();
+  ASSERT_TRUE(files) << to_string(files.error());
+  EXPECT_EQ(*read_file(files->library), embedded_library());
+  EXPECT_NE(cache_complaint().find(occupied.string()), std::string::npos);
+  EXPECT_EQ(*writable_cache_dir(), *writable_cache_dir());
+  ::unsetenv("FIEL_CACHE");
+}
+
 TEST(RuntimeFiles, AreExtractedOnceAndRepaired) {
   auto dir = TempDir::create("fiel-test-runtime");
   ::setenv("FIEL_CACHE", dir->path().c_str(), 1);

@@ -232,6 +232,26 @@ class Kernels(Case):
         self.assertEqual((r.code, v["status"]), (1, "unsupported"), v["reason"])
         self.assertEqual(v["unsupported_by"], "kernel")
 
+    def test_a_cache_that_cannot_be_written_costs_a_note_only(self):
+        kernel = self.write("kernel.cu", HONEST)
+        r = fiel("judge", self.task, kernel, "--json", "--budget", "quick",
+                 env={"FIEL_CACHE": "/dev/null/cache"})
+        self.assertEqual((r.code, r.json()["status"]), (0, "correct"), r.err)
+        self.assertIn("/dev/null/cache", r.err)
+
+    def test_a_kernel_behind_a_link_of_another_ending(self):
+        target = self.write("kernel.txt", HONEST)
+        link = os.path.join(self.folder.name, "kernel.cu")
+        os.symlink(target, link)
+        r = fiel("judge", self.task, link, "--json", "--budget", "quick")
+        self.assertEqual((r.code, r.json()["status"]), (0, "correct"), r.out + r.err)
+
+    def test_the_whole_judgement_has_a_time_limit(self):
+        many = run_body().replace("  scale<<<", "  for (int k = 0; k < 4000; ++k) scale<<<")
+        r, v = self.judge(HEAD + KERNEL + many, "--time-limit", "3")
+        self.assertEqual((r.code, v["status"]), (3, "undecided"), v["reason"])
+        self.assertLess(r.seconds, 60)
+
     def test_goes_on_with_the_next_kernel(self):
         folder = os.path.join(self.folder.name, "kernels")
         os.mkdir(folder)

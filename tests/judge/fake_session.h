@@ -39,6 +39,7 @@ struct FakeCall {
   FakeMemory& memory;
   const worker::CallRequest& request;
   worker::CallOutcome& outcome;
+  std::map<uint64_t, uint64_t>&written, &copied;  ///< bytes by address of an input: what it tells
 
   int64_t numel(const worker::DeviceTensor& t) const { return fiel::numel(t.shape); }
   const float* in(size_t i) const {
@@ -87,6 +88,13 @@ class FakeSession : public worker::BareSession {
   }
   Status mark_output(uint64_t) override { return {}; }
   Result<vgpu::Coverage> coverage(uint64_t address) override {
+    if (poison_.count(address) == 0) {  // an input
+      vgpu::Coverage c;
+      c.bytes = memory_.size_of(address);
+      c.written = written_[address];
+      c.copied = copied_[address];
+      return c;
+    }
     const auto [bytes, pattern] = poison_[address];
     const std::byte* v = memory_.at(address, bytes);
     vgpu::Coverage c;
@@ -106,7 +114,9 @@ class FakeSession : public worker::BareSession {
   }
   worker::CallOutcome call(const worker::CallRequest& request) override {
     worker::CallOutcome outcome;
-    FakeCall call{memory_, request, outcome};
+    written_.clear();
+    copied_.clear();
+    FakeCall call{memory_, request, outcome, written_, copied_};
     kernel_(call);
     if (outcome.status == worker::CallStatus::crashed ||
         outcome.status == worker::CallStatus::timeout)
@@ -121,6 +131,7 @@ class FakeSession : public worker::BareSession {
   FakeKernel kernel_;
   FakeMemory memory_;
   std::map<uint64_t, std::pair<uint64_t, uint8_t>> poison_;
+  std::map<uint64_t, uint64_t> written_, copied_;
   sandbox::IsolationReport isolation_;
   bool alive_ = true;
 };

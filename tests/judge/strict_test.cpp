@@ -1,6 +1,7 @@
 // The strict protocol against kernels that are right, wrong and dishonest, in a fake session.
 #include "judge/strict.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <map>
 
 #include "fake_session.h"
+#include "judge/judge.h"
 
 namespace fiel::judge {
 namespace {
@@ -181,6 +183,20 @@ TEST(Strict, AWrittenInputIsIncorrectEvenWithRightValues) {
   });
   EXPECT_EQ(v.status, VerdictStatus::incorrect);
   EXPECT_TRUE(has_finding(v, "input-modified"));
+}
+
+TEST(Strict, AnInputThatWasWrittenAndRestoredIsIncorrect) {
+  for (const bool by_copy : {false, true}) {
+    const Verdict v = judge(add_task(), [by_copy] {
+      return [by_copy](FakeCall& c) {
+        add(c);
+        (by_copy ? c.copied : c.written)[c.request.inputs[1].address] = 4;
+      };
+    });
+    EXPECT_EQ(v.status, VerdictStatus::incorrect) << by_copy;
+    EXPECT_TRUE(has_finding(v, "input-modified")) << by_copy;
+    EXPECT_NE(v.reason.find("'y'"), std::string::npos) << v.reason;
+  }
 }
 
 TEST(Strict, AByteBehindTheOutputIsSeenBetweenGuardBands) {
@@ -447,6 +463,59 @@ TEST(Strict, RowMaximaThatDropNaNNameTheProbeAndTheirTwinIsCorrect) {
       EXPECT_EQ(v.witness->probe, Probe::special_values);
     }
   }
+}
+
+/// Each look at the clock takes `tick` milliseconds.
+JudgeOptions ticking(int64_t tick, int64_t limit) {
+  JudgeOptions options;
+  options.seed = 42;
+  options.time_limit_ms = limit;
+  options.now_ms = [time = int64_t{0}, tick]() mutable { return time += tick; };
+  return options;
+}
+
+TEST(Strict, TheWholeJudgementHasALimit) {
+  Verdict v;
+  const task::Task task = add_task();
+  const auto process = [] { return [](FakeCall& c) { add(c); }; };
+  const auto verdict =
+      judge_sessions(task, fake_starter(process), ticking(1000, 60'000), std::move(v));
+  ASSERT_TRUE(verdict) << to_string(verdict.error());
+  EXPECT_EQ(verdict->status, VerdictStatus::undecided);
+  EXPECT_NE(verdict->reason.find("60 s"), std::string::npos) << verdict->reason;
+  EXPECT_LT(verdict->resources.calls, 60u);
+}
+
+TEST(Strict, ACallCutShortByTheLimitDecidesNothingAndByItsOwnDoes) {
+  const auto slow = [] {
+    return [](FakeCall& c) {
+      c.outcome.status = worker::CallStatus::timeout;
+      c.outcome.message = fmt::format("after {} ms", c.request.timeout_ms);
+    };
+  };
+  const task::Task task = add_task();
+  // The first call finds less than its minute left, and nothing when it comes back.
+  const auto cut = judge_sessions(task, fake_starter(slow), ticking(1000, 40'000), {});
+  ASSERT_TRUE(cut);
+  EXPECT_EQ(cut->status, VerdictStatus::undecided) << cut->reason;
+  const auto own = judge_sessions(task, fake_starter(slow), ticking(1, 3'600'000), {});
+  ASSERT_TRUE(own);
+  EXPECT_EQ(own->status, VerdictStatus::timeout) << own->reason;
+  EXPECT_NE(own->reason.find("after 60000 ms"), std::string::npos) << own->reason;
+}
+
+TEST(Strict, WhatWasFoundBeforeTheLimitStands) {
+  Verdict v;
+  const auto zeros = [] {
+    return [](FakeCall& c) {
+      for (int64_t i = 0; i < c.numel(c.request.outputs[0]); ++i) c.out(0)[i] = 0;
+    };
+  };
+  const task::Task task = add_task();
+  const auto verdict =
+      judge_sessions(task, fake_starter(zeros), ticking(1000, 60'000), std::move(v));
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->status, VerdictStatus::incorrect) << verdict->reason;
 }
 
 TEST(Strict, AnUnknownShapeSetIsTheUsersErrorWithASuggestion) {

@@ -48,6 +48,33 @@ LaunchReport copy(Device& gpu, uint32_t module, uint64_t to, uint64_t from, uint
   return gpu.launch(request);
 }
 
+TEST(Device, WatchesAFilledAllocationForWrites) {
+  auto gpu = device();
+  auto module = gpu->load_module(kCopy, "copy.cu");
+  ASSERT_TRUE(module) << to_string(module.error());
+  const uint64_t input = *gpu->allocate(128, "input"), other = *gpu->allocate(128, "other");
+  const std::vector<float> values(32, 2.f);
+  const auto bytes = std::as_bytes(std::span(values));
+  ASSERT_TRUE(gpu->write(input, bytes));
+  ASSERT_TRUE(gpu->mark_output(input));
+  ASSERT_TRUE(gpu->write(other, bytes));
+  // Reading is no writing, and what was written before mark_output() counts as initialised.
+  EXPECT_TRUE(copy(*gpu, *module, other, input, 32).findings.empty());
+  EXPECT_EQ(gpu->coverage(input)->written + gpu->coverage(input)->copied, 0u);
+  ASSERT_EQ(gpu->coverage(input)->missing.size(), 1u);
+  EXPECT_EQ(gpu->coverage(input)->missing[0].end, 128u);
+  EXPECT_TRUE(copy(*gpu, *module, input, other, 3).findings.empty());  // the same values
+  EXPECT_EQ(gpu->coverage(input)->written, 12u);
+  EXPECT_EQ(gpu->coverage(input)->copied, 0u);
+  ASSERT_TRUE(gpu->copy(input + 64, other, 8));
+  ASSERT_TRUE(gpu->fill(input + 96, 0, 4));
+  ASSERT_TRUE(gpu->write(input, bytes.first(4)));
+  EXPECT_EQ(gpu->coverage(input)->written, 12u);
+  EXPECT_EQ(gpu->coverage(input)->copied, 16u);
+  ASSERT_TRUE(gpu->mark_output(input));
+  EXPECT_EQ(gpu->coverage(input)->written + gpu->coverage(input)->copied, 0u);
+}
+
 TEST(Device, RefusesMoreThanItsMemory) {
   auto gpu = device();
   auto first = gpu->allocate(40u << 20, "a");

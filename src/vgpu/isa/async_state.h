@@ -67,12 +67,14 @@ class BlockBarriers {
   /// The latest wait that failed, by warp, for deadlock reports.
   struct FailedWait {
     uint32_t warp = 0;
+    const Op* op = nullptr;  ///< the wait itself: its loop may have been left anywhere
     uint32_t offset = 0;
     uint32_t parity = 0;
     uint64_t changes = 0;            ///< of the block's barriers, when `failures` began
     uint32_t failures[kLanes] = {};  ///< in a row, by lane
   };
-  void note_failed_wait(uint32_t warp, uint32_t lanes, uint32_t offset, uint32_t parity);
+  void note_failed_wait(uint32_t warp, const Op& op, uint32_t lanes, uint32_t offset,
+                        uint32_t parity);
   void forget_failed_wait(uint32_t warp, uint32_t lanes);
   const FailedWait* failed_wait(uint32_t warp) const;
   /// Lanes that have failed very often while no barrier of the block changed.
@@ -88,7 +90,7 @@ class BlockBarriers {
 BlockBarriers& block_barriers(Warp& warp);
 
 /// "mbarrier at shared offset 0x400, phase 0: 3 of 128 arrivals and 16 of 4096 bytes are missing";
-/// false when the warp's last wait did not fail.
-bool describe_failed_wait(Warp& warp, char* buffer, size_t size);
+/// the instruction that waits, or null when the warp's last wait did not fail.
+const Op* describe_failed_wait(Warp& warp, char* buffer, size_t size);
 
 }  // namespace fiel::vgpu::FIEL_ISA

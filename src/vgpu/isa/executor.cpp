@@ -115,7 +115,7 @@ select:
     const uint32_t why = warp.attention;
     warp.attention = 0;
     if ((why & kAttentionStop) != 0) return RunEnd::stopped;
-    if (!warp.finished) return RunEnd::spinning;
+    if ((why & kAttentionYield) != 0 && !warp.finished) return RunEnd::spinning;
   }
   if (warp.finished) return RunEnd::finished;
   if (!choose(warp)) {

@@ -22,7 +22,7 @@ BlockBarriers::Barrier& BlockBarriers::at(uint32_t offset) {
   barriers_.emplace_back().offset = offset;
   return barriers_.back();
 }
-void BlockBarriers::note_failed_wait(uint32_t warp, uint32_t lanes, uint32_t offset,
+void BlockBarriers::note_failed_wait(uint32_t warp, const Op& op, uint32_t lanes, uint32_t offset,
                                      uint32_t parity) {
   FailedWait* entry = nullptr;
   for (FailedWait& w : failed_) {
@@ -31,6 +31,7 @@ void BlockBarriers::note_failed_wait(uint32_t warp, uint32_t lanes, uint32_t off
   if (entry == nullptr) entry = &failed_.emplace_back();
   if (entry->changes != changes_) std::memset(entry->failures, 0, sizeof entry->failures);
   entry->warp = warp;
+  entry->op = &op;
   entry->offset = offset;
   entry->parity = parity;
   entry->changes = changes_;
@@ -323,7 +324,7 @@ void run_wait(Warp& warp, const Op& op, const Fields& f, const uint32_t* list, u
     observe_copy_wait(warp, op, complete);
   }
   if (waiting >= 0) {
-    barriers.note_failed_wait(warp.index, mask & ~complete,
+    barriers.note_failed_wait(warp.index, op, mask & ~complete,
                               static_cast<uint32_t>(objects.offset[waiting]), waiting_parity);
     yield_after(warp);
   }
@@ -359,11 +360,11 @@ Selection unsupported(const char* why) {
 
 }  // namespace
 
-bool describe_failed_wait(Warp& warp, char* buffer, size_t size) {
+const Op* describe_failed_wait(Warp& warp, char* buffer, size_t size) {
   const BlockBarriers::FailedWait* w = block_barriers(warp).failed_wait(warp.index);
-  if (w == nullptr) return false;
+  if (w == nullptr) return nullptr;
   const Object o = read_object(shared_memory(warp) + w->offset);
-  if (!o.valid || o.phase != w->parity) return false;
+  if (!o.valid || o.phase != w->parity) return nullptr;
   const BlockBarriers::Barrier* b = block_barriers(warp).find(w->offset);
   const uint64_t expected_bytes = b == nullptr ? 0 : b->expected_bytes;
   int n = std::snprintf(buffer, size, "mbarrier at shared offset 0x%x lacks %u of %u arrivals",
@@ -372,7 +373,7 @@ bool describe_failed_wait(Warp& warp, char* buffer, size_t size) {
     std::snprintf(buffer + n, size - static_cast<size_t>(n), " and %d of %llu bytes", o.bytes,
                   static_cast<unsigned long long>(expected_bytes));
   }
-  return true;
+  return w->op;
 }
 
 Selection select_mbarrier(const ptx::Instruction& x, const OperandWidths& widths) {

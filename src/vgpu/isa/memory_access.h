@@ -82,8 +82,9 @@ struct Attachment {
   void* state = nullptr;
   void (*destroy)(void*) = nullptr;
   /// What this warp's last wait lacks, for the report of a deadlock ("mbarrier at shared offset
-  /// 0x400 lacks 16 of 4096 bytes"); false when it waits for nothing here.
-  bool (*describe_wait)(Warp& warp, char* text, size_t size) = nullptr;
+  /// 0x400 lacks 16 of 4096 bytes"), and the instruction that waits; null when it waits for
+  /// nothing here.
+  const Op* (*describe_wait)(Warp& warp, char* text, size_t size) = nullptr;
   /// Lanes of the warp that do nothing but wait here, for something that has not changed in a long
   /// time; when all lanes of a block that could run are such, it is deadlocked.
   uint32_t (*stuck_lanes)(Warp& warp) = nullptr;

@@ -465,21 +465,24 @@ TEST(Strict, RowMaximaThatDropNaNNameTheProbeAndTheirTwinIsCorrect) {
   }
 }
 
-/// Each look at the clock takes `tick` milliseconds.
-JudgeOptions ticking(int64_t tick, int64_t limit) {
-  JudgeOptions options;
-  options.seed = 42;
-  options.time_limit_ms = limit;
-  options.now_ms = [time = int64_t{0}, tick]() mutable { return time += tick; };
-  return options;
-}
+/// A clock that tests move: each look at it takes `tick` milliseconds.
+struct FakeClock {
+  std::shared_ptr<int64_t> time = std::make_shared<int64_t>(0);
+  JudgeOptions options(int64_t tick, int64_t limit) const {
+    JudgeOptions o;
+    o.seed = 42;
+    o.time_limit_ms = limit;
+    o.now_ms = [time = time, tick] { return *time += tick; };
+    return o;
+  }
+};
 
 TEST(Strict, TheWholeJudgementHasALimit) {
   Verdict v;
   const task::Task task = add_task();
   const auto process = [] { return [](FakeCall& c) { add(c); }; };
   const auto verdict =
-      judge_sessions(task, fake_starter(process), ticking(1000, 60'000), std::move(v));
+      judge_sessions(task, fake_starter(process), FakeClock().options(1000, 60'000), std::move(v));
   ASSERT_TRUE(verdict) << to_string(verdict.error());
   EXPECT_EQ(verdict->status, VerdictStatus::undecided);
   EXPECT_NE(verdict->reason.find("60 s"), std::string::npos) << verdict->reason;
@@ -487,18 +490,19 @@ TEST(Strict, TheWholeJudgementHasALimit) {
 }
 
 TEST(Strict, ACallCutShortByTheLimitDecidesNothingAndByItsOwnDoes) {
-  const auto slow = [] {
-    return [](FakeCall& c) {
+  const FakeClock clock;
+  const auto slow = [time = clock.time] {
+    return [time](FakeCall& c) {
+      *time += c.request.timeout_ms;
       c.outcome.status = worker::CallStatus::timeout;
       c.outcome.message = fmt::format("after {} ms", c.request.timeout_ms);
     };
   };
   const task::Task task = add_task();
-  // The first call finds less than its minute left, and nothing when it comes back.
-  const auto cut = judge_sessions(task, fake_starter(slow), ticking(1000, 40'000), {});
+  const auto cut = judge_sessions(task, fake_starter(slow), clock.options(1, 40'000), {});
   ASSERT_TRUE(cut);
   EXPECT_EQ(cut->status, VerdictStatus::undecided) << cut->reason;
-  const auto own = judge_sessions(task, fake_starter(slow), ticking(1, 3'600'000), {});
+  const auto own = judge_sessions(task, fake_starter(slow), clock.options(1, 3'600'000), {});
   ASSERT_TRUE(own);
   EXPECT_EQ(own->status, VerdictStatus::timeout) << own->reason;
   EXPECT_NE(own->reason.find("after 60000 ms"), std::string::npos) << own->reason;
@@ -513,7 +517,7 @@ TEST(Strict, WhatWasFoundBeforeTheLimitStands) {
   };
   const task::Task task = add_task();
   const auto verdict =
-      judge_sessions(task, fake_starter(zeros), ticking(1000, 60'000), std::move(v));
+      judge_sessions(task, fake_starter(zeros), FakeClock().options(1000, 60'000), std::move(v));
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->status, VerdictStatus::incorrect) << verdict->reason;
 }

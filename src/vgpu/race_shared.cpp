@@ -111,13 +111,15 @@ struct SharedAccess {
     races.readers_[g] = 0;
   }
 
-  void check_same_instruction() const {
+  /// True when two lanes write one address.
+  bool check_same_instruction() const {
     uint32_t lane = 0, other = 0;
-    if (!find_lanes_that_meet(request, lane, other)) return;
+    if (!find_lanes_that_meet(request, lane, other)) return false;
     bool equal = lanes_write_equal_values(request, lane, other);
     hit(request.addresses[lane] >> races.shift_, other,
         equal ? FindingKind::same_value_race : FindingKind::shared_race,
         equal ? Grade::info : Grade::error, true, make_epoch(own_clock, warp, lane), request.op);
+    return true;
   }
 
   /// Eight consecutive granules of one access, of which those under `lanes` count: true when all
@@ -201,11 +203,67 @@ struct SharedAccess {
     return distinct;
   }
 
+  /// Lanes first, first + step, … that touch consecutive granules, at most eight of them, all or
+  /// none reading for others.
+  struct Run {
+    uint32_t step = 1, lanes = 0, mask = 0;
+  };
+  Run run_from(uint32_t first, uint32_t step, uint32_t open, uint32_t many) const {
+    const uint32_t most = 8 / (request.bytes >> races.shift_);
+    const bool for_others = (many >> first & 1) != 0;
+    Run run{.step = step, .lanes = 1, .mask = 1u << first};
+    for (uint32_t lane = first + step; lane < kMaxWarps && run.lanes < most; lane += step) {
+      if ((open >> lane & 1) == 0 || ((many >> lane & 1) != 0) != for_others ||
+          request.addresses[lane] != request.addresses[lane - step] + request.bytes)
+        break;
+      ++run.lanes;
+      run.mask |= 1u << lane;
+    }
+    return run;
+  }
+
+  /// Fragments of matrices lie in rows that neighbouring lanes, or every fourth, read together:
+  /// their granules are checked eight at a time. Returns the lanes that have to be looked at one
+  /// by one; no two lanes of `lanes` may share a granule.
+  [[gnu::target("avx2")]] uint32_t runs(uint32_t lanes, uint32_t many) {
+    const uint32_t a_lane = request.bytes >> races.shift_;
+    if (!std::has_single_bit(request.bytes) || a_lane == 0 || a_lane > 4) return lanes;
+    const bool was_many = request.many_lanes;
+    const __m256i index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256i limit = _mm256_set1_epi32(static_cast<int>(clocks.floor(warp) << 10 | 1023));
+    const int lane_shift = std::countr_zero(a_lane);
+    uint32_t left = 0;
+    for (uint32_t open = lanes; open != 0;) {
+      const uint32_t first = static_cast<uint32_t>(std::countr_zero(open));
+      Run run = run_from(first, 1, open, many);
+      if (run.lanes == 1) run = run_from(first, 4, open, many);
+      open &= ~run.mask;
+      const uint64_t begin = request.addresses[first] >> races.shift_;
+      const uint32_t n = run.lanes * a_lane;
+      if (begin + n > races.granules_ || (request.addresses[first] & (request.bytes - 1)) != 0) {
+        left |= run.mask;
+        continue;
+      }
+      request.many_lanes = was_many || (many >> first & 1) != 0;
+      const __m256i count = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), index);
+      const __m256i offset = _mm256_mullo_epi32(_mm256_srli_epi32(index, lane_shift),
+                                                _mm256_set1_epi32(static_cast<int>(run.step)));
+      const __m256i mine = _mm256_add_epi32(
+          offset, _mm256_set1_epi32(static_cast<int>(make_epoch(own_clock, warp, first))));
+      const bool done = request.write ? fast_write(begin, mine, limit, count)
+                                      : fast_read(begin, mine, limit, count);
+      if (!done) left |= run.mask;
+    }
+    request.many_lanes = was_many;
+    return left;
+  }
+
   [[gnu::target("avx2")]] void scattered() {
-    if (request.write && !request.synchronizing) check_same_instruction();
+    const bool meet = request.write && !request.synchronizing && check_same_instruction();
     uint32_t many = 0;
     const bool was_many = request.many_lanes;
-    const uint32_t lanes = request.write ? request.mask : distinct_readers(many);
+    uint32_t lanes = request.write ? request.mask : distinct_readers(many);
+    if (!meet && !request.synchronizing) lanes = runs(lanes, many);
     const __m256i limit = _mm256_set1_epi32(static_cast<int>(clocks.floor(warp) << 10 | 1023));
     for (uint32_t m = lanes; m != 0; m &= m - 1) {
       const uint32_t lane = static_cast<uint32_t>(std::countr_zero(m));

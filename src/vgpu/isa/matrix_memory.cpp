@@ -170,6 +170,7 @@ struct WmmaFields {
 struct WmmaBase {
   alignas(64) uint64_t address[kLanes];
   alignas(64) uint32_t stride[kLanes];
+  bool uniform = false;  ///< all lanes name the same matrix, as they have to
 };
 void read_base(Warp& warp, const WmmaFields& f, const uint32_t* address, uint32_t stride_slot,
                WmmaBase& base) {
@@ -179,16 +180,58 @@ void read_base(Warp& warp, const WmmaFields& f, const uint32_t* address, uint32_
     base.stride[i] = f.has_stride ? warp.reg<uint32_t>(stride_slot)[i]
                                   : static_cast<uint32_t>(f.default_stride());
   }
+  bool same = true;
+  for (int i = 1; i < kLanes; ++i)
+    same &= (base.address[i] == base.address[0]) & (base.stride[i] == base.stride[0]);
+  base.uniform = same;
 }
 
 /// Where the lanes' elements [first, first + 1) or, contiguous, all of a block are.
 void block_addresses(const WmmaFields& f, const WmmaBase& base, int outer, int step, int first,
                      uint64_t* out) {
+  if (base.uniform && f.element_bits >= 8) {
+    // One multiplication a row instead of one a lane.
+    const uint64_t size = static_cast<uint64_t>(f.element_bits) / 8;
+    const uint64_t row = size * (f.contiguous ? base.stride[0] : 1);
+    const uint64_t column = size * (f.contiguous ? 1 : base.stride[0]);
+    const uint64_t corner = base.address[0] + static_cast<uint64_t>(8 * outer) * row +
+                            static_cast<uint64_t>(4 * step * f.each + first) * column;
+    const uint64_t next = column * static_cast<uint64_t>(f.each);
+    for (uint64_t o = 0; o < 8; ++o)
+      for (uint64_t i = 0; i < 4; ++i) out[4 * o + i] = corner + o * row + i * next;
+    return;
+  }
   for (int lane = 0; lane < kLanes; ++lane) {
     const uint64_t o = static_cast<uint64_t>(8 * outer + lane / 4);
     const uint64_t i = static_cast<uint64_t>((4 * step + lane % 4) * f.each + first);
     const uint64_t element = f.contiguous ? o * base.stride[lane] + i : i * base.stride[lane] + o;
     out[lane] = base.address[lane] + element * static_cast<uint64_t>(f.element_bits) / 8;
+  }
+}
+
+/// A T of every lane, at `offset` in the 32-bit register.
+template <bool Store, typename T>
+void move_full(const LanePointers& at, uint8_t* reg, uint32_t offset) {
+  for (int lane = 0; lane < kLanes; ++lane) {
+    uint8_t* in = reg + lane * 4 + offset;
+    Store ? std::memcpy(at.at[lane], in, sizeof(T)) : std::memcpy(in, at.at[lane], sizeof(T));
+  }
+}
+/// Bytes [before, before + bytes) of every lane's part of a block.
+template <bool Store>
+void move_lanes(const LanePointers& at, uint8_t* const (&registers)[2], uint32_t mask,
+                uint32_t before, uint32_t bytes, uint32_t register_bytes) {
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(rest));
+    for (uint32_t done = 0; done < bytes;) {
+      const uint32_t position = before + done;
+      uint8_t* reg =
+          registers[position / register_bytes] + lane * register_bytes + position % register_bytes;
+      const uint32_t part = bytes < register_bytes ? bytes : register_bytes;
+      Store ? std::memcpy(at.at[lane] + done, reg, part)
+            : std::memcpy(reg, at.at[lane] + done, part);
+      done += part;
+    }
   }
 }
 
@@ -208,17 +251,13 @@ bool move_block(Warp& warp, const Op& op, const WmmaFields& f, const WmmaBase& b
     block_addresses(f, base, outer, step, piece, addresses);
     LanePointers at;
     if (access(warp, op, spec, addresses, mask, at) != mask) return false;
-    for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-      const uint32_t lane = static_cast<uint32_t>(__builtin_ctz(rest));
-      for (uint32_t done = 0; done < bytes;) {
-        const uint32_t position = static_cast<uint32_t>(piece) * bytes + done;
-        uint8_t* reg = registers[position / register_bytes] + lane * register_bytes +
-                       position % register_bytes;
-        const uint32_t part = bytes < register_bytes ? bytes : register_bytes;
-        Store ? std::memcpy(at.at[lane] + done, reg, part)
-              : std::memcpy(reg, at.at[lane] + done, part);
-        done += part;
-      }
+    const uint32_t before = static_cast<uint32_t>(piece) * bytes;
+    if (bytes == 4 && register_bytes == 4 && mask == kFullMask) {
+      move_full<Store, uint32_t>(at, registers[before / 4], 0);
+    } else if (bytes == 2 && register_bytes == 4 && mask == kFullMask) {
+      move_full<Store, uint16_t>(at, registers[0], before);
+    } else {
+      move_lanes<Store>(at, registers, mask, before, bytes, register_bytes);
     }
   }
   return true;

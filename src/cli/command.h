@@ -46,6 +46,9 @@ int exit_code_of(const Error& error);
 
 Command judge_command();
 Command profile_command();
+Command runs_command();
+Command report_command();
+Command export_command();
 Command explain_command();
 Command doctor_command();
 Command tasks_command();

@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/progress.h"
+#include "cli/run_exports.h"
 #include "cli/run_keeper.h"
 #include "report/samples.h"
 #include "report/tally.h"
@@ -181,6 +182,7 @@ Result<int> Batch::finish() {
   keeper_.end(stopped_ ? "stopped" : "done");
   const store::RunRecord run = record();
   print_all(run);
+  FIEL_TRY_STATUS(write_exports(plan_.arguments, run, context_));
   const std::string& name = run.header.name;
   if (stopped_ && plan_.several)
     context_.story(fmt::format("fiel: stopped after {} of {} kernels{}\n", run.verdicts.size(),

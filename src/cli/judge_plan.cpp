@@ -9,6 +9,7 @@
 #include "cli/judge_many.h"
 #include "cli/kernel_files.h"
 #include "cli/pairing.h"
+#include "cli/run_exports.h"
 #include "cli/run_flags.h"
 
 namespace fiel::cli {
@@ -93,6 +94,7 @@ Result<Arguments> with_flags_of_run(const Arguments& arguments) {
 Result<JudgePlan> plan_judgements(const Arguments& arguments, const Context& context) {
   FIEL_TRY(const uint64_t seconds, unsigned_value(arguments, "--stop-after", 0, 1'000'000'000));
   static_cast<void>(seconds);
+  FIEL_TRY_STATUS(check_exports(arguments));
   if (arguments.has("--resume")) return plan_of_run(arguments);
   if (arguments.has("--tasks") || arguments.has("--kernels") || arguments.has("--manifest"))
     return plan_of_many(arguments, context);

@@ -61,10 +61,12 @@ void read_floor(const Json& j, Measured& m) {
   m.bound_by = j["bound_by"].as_string();
 }
 
-std::vector<double> numbers(const Json& j) {
+std::vector<double> numbers(const Json& j, const Json& set_aside = Json()) {
   std::vector<double> values;
-  for (const Json& v : j.items())
-    if (const auto x = positive(v)) values.push_back(*x);
+  for (size_t i = 0; i < j.items().size(); ++i) {
+    const bool aside = i < set_aside.items().size() && set_aside.items()[i].as_bool();
+    if (const auto x = positive(j.items()[i]); x && !aside) values.push_back(*x);
+  }
   return values;
 }
 
@@ -104,7 +106,7 @@ std::vector<SideSamples> samples_of(const Json& samples) {
     s.wall_ns = numbers(j["wall_ns"]);
     s.device_ns = numbers(j["device_ns"]);
     s.host_ns = numbers(j["host_ns"]);
-    s.credited_ns = numbers(j["credited_ns"]);
+    s.credited_ns = numbers(j["credited_ns"], j["set_aside"]);
     sides.push_back(std::move(s));
   }
   return sides;

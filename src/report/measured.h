@@ -57,7 +57,7 @@ std::optional<Measured> measured_of(const Json& verdict);
 struct SideSamples {
   std::string name, policy;
   std::vector<double> wall_ns, device_ns, host_ns;
-  std::vector<double> credited_ns;  ///< empty where the judge kept none
+  std::vector<double> credited_ns;  ///< without the samples that the judge set aside
 };
 std::vector<SideSamples> samples_of(const Json& samples);
 

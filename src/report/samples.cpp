@@ -1,7 +1,5 @@
 #include "report/samples.h"
 
-#include <algorithm>
-
 namespace fiel::report {
 namespace {
 
@@ -14,7 +12,6 @@ Json column(const std::vector<judge::TimeSample>& samples, const Read& read) {
 }
 
 Json side_json(const judge::TimedSide& side) {
-  const double calls = std::max<uint32_t>(side.calls_a_sample, 1);
   Json j = Json::object();
   j["name"] = side.name;
   j["policy"] = side.policy;
@@ -25,13 +22,12 @@ Json side_json(const judge::TimedSide& side) {
   j["wall_ns"] = column(all, [](const auto& s) { return s.wall_ns; });
   j["device_ns"] = column(all, [](const auto& s) { return s.device_ns; });
   j["host_ns"] = column(all, [](const auto& s) { return s.host_ns; });
-  // docs/torch-workers.md#clock: a claim is credited only as far as the judge's clock allows.
-  j["credited_ns"] = column(
-      all, [&](const auto& s) { return std::max(s.device_ns, (s.wall_ns - side.gap_ns) / calls); });
+  j["credited_ns"] = column(all, [](const auto& s) { return s.credited_ns; });
   j["sm_clock_mhz"] = column(all, [](const auto& s) { return s.sm_clock_mhz; });
   j["power_mw"] = column(all, [](const auto& s) { return s.power_mw; });
   j["throttle"] = column(all, [](const auto& s) { return s.throttle; });
   j["verified"] = column(all, [](const auto& s) { return s.verified; });
+  j["set_aside"] = column(all, [](const auto& s) { return s.set_aside; });
   return j;
 }
 

@@ -178,6 +178,37 @@ def get_inputs():
         self.assertEqual(case["outputs"][0]["shape"], [1, 16])
         self.assertTrue(passed(oracle.judge(case["case"])))
 
+    def test_indices_stay_within_what_a_shape_leaves_of_their_bound(self):
+        """On a GPU an index out of bounds ends the process."""
+        source = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, scores, classes):
+        return torch.nn.functional.cross_entropy(scores, classes)
+def get_inputs():
+    return [torch.rand(64, 19), torch.randint(0, 19, (64,))]
+"""
+        oracle = self.open(source)
+        names = [v["name"] for v in oracle.opened["shape_variants"]]
+        self.assertIn("dimension 1=9", names)
+        for name in names:
+            for probe in ("task-inputs", "mixed-signs", "ties", "constant", "one-hot", "one-element"):
+                base = oracle.prepare(shape_variant=name)["case"] if probe == "one-element" else None
+                case = oracle.prepare(probe, shape_variant=name, base=base)
+                with self.subTest(name=name, probe=probe):
+                    self.assertIsNone(case["dropped"])
+                    self.assertTrue(passed(oracle.judge(case["case"])))
+
+    def test_one_element_changes_and_the_answer_with_it(self):
+        oracle = self.open(ZERO_WEIGHT)
+        base = oracle.prepare("mixed-signs", weights=5)["case"]
+        case = oracle.prepare("one-element", seed=8, weights=5, base=base)["case"]
+        a, b = (oracle.oracle.cases.inputs(oracle.oracle.cases.get(n))[0] for n in (base, case))
+        self.assertEqual(int((a != b).sum()), 1)
+        old = oracle.honest(base)([a])
+        self.assertFalse(passed(oracle.judge(case, lambda _: old)))
+        self.assertTrue(passed(oracle.judge(case)))
+
 
 class Randomness(unittest.TestCase):
     SOURCE = """

@@ -14,13 +14,15 @@ from ..channel import Fault, is_out_of_memory
 from ..values import describe, flatten, rebuild
 from . import probes
 from .bound import accepted, compare
-from .expectation import Expectation, expect
+from .expectation import Expectation, expect, expect_in_rows
 from .probes import Recipe
 from .task import Task
 
 _AMPLITUDES = (1.0, 0.1, 0.01)
 _KEPT_SHARE = 0.25  # of the device's memory, for inputs and expectations that may be needed again
 _KEPT_BYTES_CPU = 2 << 30
+_WORKING_BYTES_CPU = 4 << 30
+WORKING_SET = 6  # wide tensors of the task's size that exist at a time
 
 
 @dataclasses.dataclass(eq=False)
@@ -151,7 +153,8 @@ class Cases:
         base = self.inputs(case.base)
         if base is None or case.recipe.probe != "one-element":
             return base
-        changed = probes.change_one_element(base, self.task.domains, case.recipe.seed)
+        changed = probes.change_one_element(
+            base, self.task.domains_of(case.shape_variant), case.recipe.seed)
         if changed is None:
             return None
         case.path_changed = changed[1]
@@ -162,12 +165,33 @@ class Cases:
             inputs = self.inputs(case)
             self._make_room(2 * self.task.input_bytes + 12 * self.task.output_bytes)
             systematic = self._recipe_of_values(case).probe in probes.SYSTEMATIC
-            case.kept = expect(
-                self.task.model64(case.weights), inputs, self.task.output_dtypes, self.task.device,
-                case.run_seed, systematic, self.task.narrow)
+            case.kept = self._expect(case, inputs, systematic)
             for e in case.kept.outputs + case.kept.state:
                 e.model.factor = case.factor
         return case.kept
+
+    def _expect(self, case: Case, inputs, systematic: bool) -> Expectation:
+        model = self.task.model64(case.weights)
+        arguments = (self.task.output_dtypes, self.task.device, case.run_seed, systematic,
+                     self.task.narrow)
+        wanted = WORKING_SET * self.task.wide_bytes
+        places, rows = self.task.batch(inputs)
+        free = self.free_bytes()
+        if wanted > free and places and self.task.separable(inputs, places, rows):
+            step = max(1, int(rows * free / (2 * wanted)))
+            return expect_in_rows(model, inputs, places, rows, step, *arguments)
+        try:
+            return expect(model, inputs, *arguments)
+        except torch.cuda.OutOfMemoryError as error:
+            text = f"the float64 reference needs about {wanted} bytes, {free} are free"
+            raise Fault("memory", text, str(error)) from None
+
+    def free_bytes(self) -> int:
+        """What one evaluation may take."""
+        if self.task.device == "cpu":
+            return _WORKING_BYTES_CPU
+        torch.cuda.empty_cache()
+        return int(0.8 * torch.cuda.mem_get_info(self.task.device)[0])
 
     def _recipe_of_values(self, case: Case) -> Recipe:
         return case.recipe if case.base is None else self._recipe_of_values(case.base)

@@ -19,6 +19,7 @@ from .task_module import call, seed_everything
 
 TRIALS, FEW_TRIALS, FEWEST_TRIALS = 8, 4, 2
 FEW_TRIALS_FLOPS, FEWEST_TRIALS_FLOPS = 5e7, 2e12
+MANY_OPERATIONS = 2000  # a recurrent net: each costs a tenth of a millisecond a trial
 _DOUBLES_KEPT = 1 << 26  # elements whose sensitivity is kept in float64
 
 
@@ -107,10 +108,13 @@ def expect(model64, inputs, output_dtypes, device: str, seed: int, systematic: b
 
 def _measure(wide: Wide, run: Float64, items: list[Expected], seed, systematic, tags) -> None:
     flops = sum(run.flops.values())
-    trials = (FEWEST_TRIALS if flops > FEWEST_TRIALS_FLOPS
-              else FEW_TRIALS if flops > FEW_TRIALS_FLOPS else TRIALS)
+    many = run.operations > MANY_OPERATIONS
+    if flops > FEWEST_TRIALS_FLOPS or run.operations > 4 * MANY_OPERATIONS:
+        trials = FEWEST_TRIALS
+    else:
+        trials = FEW_TRIALS if flops > FEW_TRIALS_FLOPS or many else TRIALS
     unit = UNIT_FP32 * growth(run.reduction_length, systematic)
-    moved = _moved(wide, items, trials, unit, lambda t: Perturbation(seed, t, trials, systematic), False)
+    moved = _moved(wide, items, trials, unit, lambda t: Perturbation(seed, t, trials, systematic), False, many)
     for item, sensitivity in zip(items, moved):
         item.model.sensitivity = sensitivity
     if tags is None:
@@ -122,7 +126,7 @@ def _measure(wide: Wide, run: Float64, items: list[Expected], seed, systematic, 
         item.model.storage = storage
 
 
-def _moved(wide, items, trials, unit, perturbation, declared) -> list[torch.Tensor]:
+def _moved(wide, items, trials, unit, perturbation, declared, brief=False) -> list[torch.Tensor]:
     """By how much each element moves, in rms over the trials, in units of `unit`."""
     sums = []
     for item in items:
@@ -130,7 +134,7 @@ def _moved(wide, items, trials, unit, perturbation, declared) -> list[torch.Tens
         dtype = torch.float64 if size <= _DOUBLES_KEPT else torch.float32
         sums.append(torch.zeros(item.reference.shape, dtype=dtype, device=item.reference.device))
     for trial in range(trials):
-        mode = Float64(perturbation(trial), declared=declared)
+        mode = Float64(perturbation(trial), declared=declared, brief=brief)
         _, outputs, state, _ = wide.evaluate(mode)
         found = dict(state)
         values = [v for _, v in outputs]
@@ -170,3 +174,41 @@ def _same(a: torch.Tensor, b) -> bool:
 
 def _narrowed(dtype: torch.dtype) -> torch.dtype:
     return {torch.float64: torch.float32, torch.complex128: torch.complex64}.get(dtype, dtype)
+
+
+def expect_in_rows(model64, inputs, places, rows: int, step: int, *arguments, **more) -> Expectation:
+    """The same for tasks whose batch entries do not meet: a slice of the batch at a time, so that
+    only the results are ever there whole. `places` are (leaf, dimension 0) of the batch."""
+    tree, leaves = flatten(inputs)
+    cut = {leaf for leaf, _ in places}
+    whole = None
+    for begin in range(0, rows, step):
+        tensors = [t[begin : begin + step] if i in cut else t for i, (_, t) in enumerate(leaves)]
+        part = expect(model64, rebuild(tree, tensors), *arguments, **more)
+        if part.state or any(e.reference.dim() == 0 for e in part.outputs):
+            raise Fault("memory", "the reference cannot be evaluated a part of the batch at a time")
+        if whole is None:
+            whole = _with_room(part, rows, min(step, rows))
+        for e, p in zip(whole.outputs, part.outputs):
+            e.reference[begin : begin + step] = p.reference
+            for name in ("sensitivity", "storage"):
+                if getattr(e.model, name) is not None:
+                    getattr(e.model, name)[begin : begin + step] = getattr(p.model, name)
+    return whole
+
+
+def _with_room(part: Expectation, rows: int, step: int) -> Expectation:
+    def room(tensor, dtype=None):
+        if tensor is None:
+            return None
+        return torch.empty((rows, *tensor.shape[1:]), dtype=dtype or tensor.dtype, device=tensor.device)
+
+    outputs = []
+    for e in part.outputs:
+        if e.reference.shape[0] != step:
+            raise Fault("memory", "an output of the reference has no batch to divide")
+        kept = torch.float32 if e.reference.numel() // step * rows > _DOUBLES_KEPT else torch.float64
+        model = dataclasses.replace(e.model, sensitivity=room(e.model.sensitivity, kept),
+                                    storage=room(e.model.storage, kept))
+        outputs.append(Expected(e.path, room(e.reference), model))
+    return Expectation(part.tree, outputs, [], part.run)

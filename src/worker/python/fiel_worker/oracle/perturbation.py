@@ -5,10 +5,13 @@ come from a row of a Hadamard matrix, another row for each element, times a rand
 same in all trials. Up to seven errors that meet in one element then add up as a root of squares.
 """
 
+import functools
+
 import torch
 
 _PIECE = 1 << 26  # elements changed at once
 _PLANES_KEPT = 1 << 24  # bytes of one plane
+_SMALL, _POOL = 1 << 16, 1 << 20  # elements
 
 
 class Perturbation:
@@ -16,10 +19,14 @@ class Perturbation:
         self.seed, self.trial, self.trials = seed, trial, trials
         self.systematic = systematic
         self.storage_skip = storage_skip  # not None: only what storing in narrow types rounds
-        self._planes = {}
+        self._planes, self._small, self._unit = {}, {}, None
 
     def move(self, tensor: torch.Tensor, amount: float, source: int, scale=None) -> torch.Tensor:
         """tensor ± amount · scale, where scale is |tensor| or what is given."""
+        if scale is None and tensor.numel() <= _SMALL:
+            # A factor, not a sum: an infinity stays one.
+            return tensor * torch.add(self._one(tensor.device), self._small_signs(tensor, source),
+                                      alpha=amount)
         flat = tensor.reshape(-1)
         out = torch.empty_like(flat)
         for k, begin in enumerate(range(0, flat.numel(), _PIECE)):
@@ -32,6 +39,30 @@ class Perturbation:
                 by = scale.reshape(-1)[begin : begin + _PIECE]
                 out[begin : begin + _PIECE] = piece + odd.mul_(-2 * amount).add_(amount) * by
         return out.reshape(tensor.shape)
+
+    def _small_signs(self, tensor: torch.Tensor, source: int) -> torch.Tensor:
+        """±1 in the tensor's shape, cut from a pool: recurrent nets call thousands of operators on
+        small tensors, and drawing would take longer than they do."""
+        n, device = tensor.numel(), tensor.device
+        pool = _pool(self.seed, device)
+        at = (0x9E3779B1 * (source + 1) ^ self.seed) % (pool.numel() - n)
+        signs = pool[at : at + n].view(tensor.shape)
+        mask = _mask(source, self.trial, self.trials)
+        if not mask:
+            return signs
+        key = (tuple(tensor.shape), mask)
+        if key not in self._small:
+            odd = torch.zeros(n, dtype=torch.uint8, device=device)
+            for bit, plane in enumerate(self._row_bits(n, 0, device)):
+                if mask >> bit & 1:
+                    odd ^= plane
+            self._small[key] = (1.0 - 2.0 * odd.to(torch.float64)).view(tensor.shape)
+        return signs * self._small[key]
+
+    def _one(self, device) -> torch.Tensor:
+        if self._unit is None:
+            self._unit = torch.ones((), dtype=torch.float64, device=device)
+        return self._unit
 
     def _odd(self, n: int, source: int, piece: int, device) -> torch.Tensor:
         """uint8, 1 where the sign is negative."""
@@ -57,6 +88,11 @@ class Perturbation:
         return planes
 
 
+@functools.lru_cache(maxsize=2)
+def _pool(seed: int, device) -> torch.Tensor:
+    return 1.0 - 2.0 * (_random_bytes(_POOL, seed, device) & 1).to(torch.float64)
+
+
 def _random_bytes(n: int, seed: int, device) -> torch.Tensor:
     generator = torch.Generator(device=device).manual_seed(seed & 0x7FFFFFFFFFFFFFFF)
     words = torch.empty((n + 7) // 8, dtype=torch.int64, device=device)
@@ -67,6 +103,11 @@ _POLYNOMIAL = {2: 0b11, 4: 0b111, 8: 0b1011}
 
 
 def _mask(source: int, trial: int, trials: int) -> int:
+    return _mask_of(source % max(1, trials - 1), trial, trials)
+
+
+@functools.lru_cache(maxsize=256)
+def _mask_of(source: int, trial: int, trials: int) -> int:
     """The bits of an element's row whose parity is its sign. Another source multiplies the row by
     another power of a generator of GF(trials): all sources within trials - 1 get different rows."""
     mask = 0

@@ -21,6 +21,15 @@ class ShapeVariant:
     old: int
     new: int
 
+    def domains(self, domains: list[Domain]) -> list[Domain]:
+        """An index into the size that shrank has a smaller bound: one out of bounds would end the
+        CUDA context."""
+        return [
+            dataclasses.replace(d, low=min(d.low, self.new - 1), high=min(d.high, self.new - 1))
+            if d.kind == "index" and d.high < self.old else d
+            for d in domains
+        ]
+
     def apply(self, inputs, domains: list[Domain]):
         """Cut inputs, in memory of their own."""
         tree, leaves = flatten(inputs)
@@ -29,7 +38,6 @@ class ShapeVariant:
             tensors[leaf] = tensors[leaf].narrow(dimension, 0, self.new)
         for i, tensor in enumerate(tensors):
             if domains[i].kind == "index" and domains[i].high < self.old:
-                # An index into the size that shrank; out of bounds would end the CUDA context.
                 tensor = tensor % self.new
             if domains[i].kind == "probability":
                 tensor = tensor / tensor.sum(-1, keepdim=True).clamp_min(1e-30)

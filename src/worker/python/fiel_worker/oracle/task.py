@@ -1,5 +1,7 @@
 """An open task: the module in its own types and in float64, what its inputs may be, what it returns."""
 
+import math
+
 import torch
 
 from ..channel import Fault, one_line
@@ -100,9 +102,15 @@ class Task:
     def draw(self, recipe: Recipe, shape_variant=None):
         """Inputs of a recipe, or None where the probe does not apply."""
         own = self.source.draw(derive(recipe.seed, 17 + recipe.variant))
+        domains = self.domains_of(shape_variant)
         if shape_variant:
             own = self.variants[shape_variant].apply(own, self.domains)
-        return make(own, self.domains, recipe)
+        return make(own, domains, recipe)
+
+    def domains_of(self, shape_variant=None) -> list[Domain]:
+        if not shape_variant:
+            return self.domains
+        return self.variants[shape_variant].domains(self.domains)
 
     def settle_domains(self) -> None:
         """get_inputs draws torch.rand, which is never negative: does the module take negatives?"""
@@ -141,6 +149,40 @@ class Task:
             if t.is_floating_point() and t.numel() and not bool(torch.isfinite(t.to(torch.float32)).all()):
                 return f"the reference is not finite at '{path}'"
         return None
+
+    @property
+    def wide_bytes(self) -> int:
+        """Inputs and outputs in float64."""
+        leaves = self.inputs + self.outputs
+        return 8 * sum(math.prod(leaf["shape"]) for leaf in leaves)
+
+    def batch(self, inputs):
+        """([(leaf, 0)], size): the inputs whose first dimension is the batch."""
+        _, leaves = flatten(inputs)
+        rows = next((t.shape[0] for _, t in leaves if t.dim()), 0)
+        places = [(i, 0) for i, (_, t) in enumerate(leaves) if t.dim() and t.shape[0] == rows]
+        return (places, rows) if rows > 1 else ([], 0)
+
+    def separable(self, inputs, places, rows: int) -> bool:
+        """Is the answer to a part of the batch a part of the answer? Tried with the first and the
+        last entries, in the task's own types."""
+        tree, leaves = flatten(inputs)
+        cut = {leaf for leaf, _ in places}
+        _, whole = self.run(inputs, 3)
+        some = max(1, rows // 16)
+        for begin in (0, rows - some):
+            part = [t[begin : begin + some] if i in cut else t for i, (_, t) in enumerate(leaves)]
+            try:
+                _, found = self.run(rebuild(tree, part), 3)
+            except (RuntimeError, ValueError, IndexError):
+                return False
+            for (_, a), (_, b) in zip(whole, found):
+                if a.dim() == 0 or a.shape[0] != rows or b.shape[0] != some:
+                    return False
+                if not torch.allclose(a[begin : begin + some].to(torch.float32),
+                                      b.to(torch.float32), 1e-3, 1e-5, equal_nan=True):
+                    return False
+        return True
 
     def find_variants(self) -> None:
         own = self.source.draw(1)

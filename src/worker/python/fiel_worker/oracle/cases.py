@@ -162,16 +162,20 @@ class Cases:
 
     def expectation(self, case: Case) -> Expectation:
         if case.kept is None:
-            inputs = self.inputs(case)
-            self._make_room(2 * self.task.input_bytes + 12 * self.task.output_bytes)
-            systematic = self._recipe_of_values(case).probe in probes.SYSTEMATIC
-            case.kept = self._expect(case, inputs, systematic)
-            for e in case.kept.outputs + case.kept.state:
-                e.model.factor = case.factor
+            case.kept = self.expect(case, self.inputs(case))
         return case.kept
 
-    def _expect(self, case: Case, inputs, systematic: bool) -> Expectation:
+    def expect(self, case: Case, inputs) -> Expectation:
+        """What these inputs must answer under the case's weights and bound."""
+        self._make_room(2 * self.task.input_bytes + 12 * self.task.output_bytes)
+        expectation = self._evaluate(case, inputs)
+        for e in expectation.outputs + expectation.state:
+            e.model.factor = case.factor
+        return expectation
+
+    def _evaluate(self, case: Case, inputs) -> Expectation:
         model = self.task.model64(case.weights)
+        systematic = self.recipe_of_values(case).probe in probes.SYSTEMATIC
         arguments = (self.task.output_dtypes, self.task.device, case.run_seed, systematic,
                      self.task.narrow)
         wanted = WORKING_SET * self.task.wide_bytes
@@ -193,8 +197,8 @@ class Cases:
         torch.cuda.empty_cache()
         return int(0.8 * torch.cuda.mem_get_info(self.task.device)[0])
 
-    def _recipe_of_values(self, case: Case) -> Recipe:
-        return case.recipe if case.base is None else self._recipe_of_values(case.base)
+    def recipe_of_values(self, case: Case) -> Recipe:
+        return case.recipe if case.base is None else self.recipe_of_values(case.base)
 
     def leaves(self, case: Case) -> list[dict]:
         return [describe(p, t) for p, t in flatten(self.inputs(case))[1]]

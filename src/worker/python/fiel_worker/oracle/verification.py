@@ -5,12 +5,12 @@ import math
 import torch
 
 from ..channel import Fault
-from ..values import DTYPES, flatten, rebuild, view
+from ..values import DTYPES, view
 from .bound import accepted, compare
 from .cases import Case, Cases
 from .expectation import Expected
 from .placement import broken_guards, modified, unwritten
-from .slices import row_major_pieces, unravel
+from .slices import row_major_pieces
 
 _STALE_SAMPLE = 4096
 
@@ -24,11 +24,12 @@ def verify(cases: Cases, case: Case, outputs: dict, lowest: str = "fp32", state=
     reply = {"structure": None, "outputs": [], "notes": [], "state": [], "stale": None,
              "unwritten": []}
     expectation = cases.expectation(case)
-    structure, tensors = _read(cases, expectation, outputs, placement.outputs_window)
+    structure, tensors = _structure(expectation, outputs), []
     reply["structure"] = structure
     if structure is None:
-        for e, actual, leaf in zip(expectation.outputs, tensors, outputs["leaves"]):
-            reply["outputs"].append({"path": e.path} | compare(e.reference, actual, e.model, lowest))
+        tensors = [view(placement.outputs_window, leaf) for leaf in outputs["leaves"]]
+        reply["outputs"] = compare_values(expectation, outputs, tensors, lowest)[1]
+        for e, actual in zip(expectation.outputs, tensors):
             left = unwritten(actual, e.reference, placement.poison)
             if left:
                 reply["unwritten"].append({"path": e.path, "elements": left})
@@ -42,59 +43,33 @@ def verify(cases: Cases, case: Case, outputs: dict, lowest: str = "fp32", state=
     return reply
 
 
-def sample(cases: Cases, case: Case, outputs: dict, seed: int, count: int = 64):
-    """Copies of a few secret elements of each output, on the device: (positions, values) a leaf."""
-    from .probes import derive
-
-    taken = []
-    for k, leaf in enumerate(outputs["leaves"]):
-        actual = view(case.placement.outputs_window, leaf)
-        if actual.numel() == 0:
-            continue
-        flat = [derive(seed, 64 * k + i) % actual.numel() for i in range(count)]
-        where = [torch.tensor(c, device=actual.device) for c in zip(*(unravel(f, actual.shape) for f in flat))]
-        taken.append((flat, actual[tuple(where)].clone() if where else actual.clone().reshape(1)))
-    return taken
+def compare_values(expectation, outputs: dict, tensors: list, lowest: str):
+    """(what differs in structure or None, a row an output)."""
+    structure = _structure(expectation, outputs)
+    if structure:
+        return structure, []
+    return None, [{"path": e.path} | compare(e.reference, actual, e.model, lowest)
+                  for e, actual in zip(expectation.outputs, tensors)]
 
 
-def verify_sample(cases: Cases, case: Case, taken, lowest: str = "fp32") -> list[dict]:
-    """Sampled elements against the reference at their places, each under its own bound."""
-    failures = []
-    for (flat, values), e in zip(taken, cases.expectation(case).outputs):
-        report = compare(e.reference, _spread(e.reference, flat, values), e.model, lowest)
-        if report["failing"]:
-            failures.append({"path": e.path} | report)
-    return failures
-
-
-def _spread(reference, flat, values):
-    """The rounded reference with the sampled values put in their places."""
-    whole = reference.to(values.dtype).reshape(-1)
-    whole = whole.clone() if whole.data_ptr() == reference.data_ptr() else whole
-    whole[torch.tensor(flat[: values.numel()], device=whole.device)] = values.to(whole.dtype)
-    return whole.view(reference.shape)
-
-
-def _read(cases: Cases, expectation, outputs, window):
-    """(what differs in structure or None, tensors)."""
+def _structure(expectation, outputs):
+    """What differs in nesting, shape or type, or None."""
     if not isinstance(outputs, dict) or not isinstance(outputs.get("leaves"), list):
-        return "the answer is no value", []
+        return "the answer is no value"
     difference = _tree_difference(expectation.tree, outputs.get("tree"), "")
     if difference:
-        return difference, []
-    tensors = []
+        return difference
     if len(outputs["leaves"]) != len(expectation.outputs):
-        return f"{len(outputs['leaves'])} tensors where {len(expectation.outputs)} are expected", []
+        return f"{len(outputs['leaves'])} tensors where {len(expectation.outputs)} are expected"
     for e, leaf in zip(expectation.outputs, outputs["leaves"]):
         where = f" at '{e.path}'" if e.path else ""
         if not isinstance(leaf, dict) or leaf.get("dtype") not in DTYPES:
-            return f"a malformed tensor{where}", []
+            return f"a malformed tensor{where}"
         if leaf.get("shape") != list(e.reference.shape):
-            return f"shape {leaf.get('shape')} where {list(e.reference.shape)} is expected{where}", []
+            return f"shape {leaf.get('shape')} where {list(e.reference.shape)} is expected{where}"
         if DTYPES[leaf["dtype"]] != e.model.dtype:
-            return f"type {leaf['dtype']} where {str(e.model.dtype)[6:]} is expected{where}", []
-        tensors.append(view(window, leaf))
-    return None, tensors
+            return f"type {leaf['dtype']} where {str(e.model.dtype)[6:]} is expected{where}"
+    return None
 
 
 def _tree_difference(expected, actual, path: str):

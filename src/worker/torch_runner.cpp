@@ -103,8 +103,10 @@ Answer<uint64_t> TorchRunner::finish_time(int64_t timeout_ms) {
   return read_count(reply["calls"]);
 }
 
-Answer<Evidence> TorchRunner::evidence(const Json& module, const Json& inputs, int64_t timeout_ms) {
+Answer<Evidence> TorchRunner::evidence(const Json& module, int64_t window, const Json& inputs,
+                                       int64_t timeout_ms) {
   Json request = Json::object({{"op", "evidence"}, {"module", module}, {"inputs", inputs}});
+  request["window"] = window;
   FIEL_TRY(Json reply, worker_.ask(std::move(request), {.timeout_ms = timeout_ms}));
   Evidence e;
   for (const Json& k : reply["kernels"].items())

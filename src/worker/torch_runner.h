@@ -96,7 +96,8 @@ class TorchRunner {
   Answer<void> start_time(Json request, int control);
   /// The reply of start_time; gives `calls`.
   Answer<uint64_t> finish_time(int64_t timeout_ms);
-  Answer<Evidence> evidence(const Json& module, const Json& inputs, int64_t timeout_ms);
+  Answer<Evidence> evidence(const Json& module, int64_t window, const Json& inputs,
+                            int64_t timeout_ms);
   Answer<ModuleMemory> memory(const Json& module);
   Answer<void> unload(const Json& module);
   TorchWorker& worker() { return worker_; }

@@ -9,7 +9,7 @@ from fiel_worker.control import DEVICE_NS, DONE, HOST_NS, ControlPage
 from fiel_worker.runner.timed import TimedLoop, open_slots
 from fiel_worker.window import Window
 
-WORK_S = 0.02
+WORK_S = 0.08
 
 
 class Candidate:

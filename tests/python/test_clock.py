@@ -5,7 +5,7 @@ import os
 import statistics
 import unittest
 
-from clock_harness import Descriptors, ReluOracle, torch
+from clock_harness import Descriptors, SimpleOracle, torch
 import clock_runner
 from fiel_worker import control
 
@@ -15,7 +15,7 @@ WORK_NS = clock_runner.WORK_S * 1e9
 
 class ClockTest(unittest.TestCase):
     def setUp(self):
-        self.oracle, self.processes, self.control = ReluOracle(), [], []
+        self.oracle, self.processes, self.control = SimpleOracle(), [], []
 
     def tearDown(self):
         for process in self.processes:
@@ -95,11 +95,11 @@ class ClockTest(unittest.TestCase):
     def test_a_short_claim_is_worth_the_wall_time(self):
         reply = self.time("slow", "short_claims", samples_max=9)
         self.assertEqual({s["device_ns"] for s in reply["samples"] if s["runner"] == 1}, {1.0})
-        self.assertGreater(self.credited(reply, 1), WORK_NS / 2)
+        self.assertGreater(self.credited(reply, 1), WORK_NS / 4)
 
     def test_forged_timers_move_nothing(self):
         reply = self.time("slow", "forged_timers", samples_max=9)
-        self.assertGreater(self.credited(reply, 1), WORK_NS / 2)
+        self.assertGreater(self.credited(reply, 1), WORK_NS / 4)
 
     def test_memoised_outputs_fail_in_the_timed_phase(self):
         found = self.failed(self.time("honest", "memo"), 1)
@@ -114,6 +114,13 @@ class ClockTest(unittest.TestCase):
     def test_done_before_the_work_is_done_fails(self):
         found = self.failed(self.time("slow", "early_done", samples_max=8, verify_share=1), 1)
         self.assertTrue(found)
+
+    def test_outputs_that_arrive_after_done_fail_without_being_verified(self):
+        reply = self.time("slow", "early_done", samples_max=12, verify_share=0)
+        late = [s for s in reply["samples"] if s["runner"] == 1 and s["failed"] and not s["verified"]]
+        self.assertTrue(late)
+        self.assertTrue(any(f["changed_after_done"] for f in self.failed(reply, 1)))
+        self.assertFalse(self.failed(reply, 0))
 
     def test_a_dead_runner_ends_alone(self):
         reply = self.time("honest", "dies")

@@ -4,7 +4,7 @@ import os
 import threading
 import unittest
 
-from clock_harness import SHAPE, Descriptors, ReluOracle
+from clock_harness import SHAPE, Descriptors, SimpleOracle
 from fiel_worker import control
 from runner_harness import Refused, Runner
 
@@ -29,7 +29,7 @@ class ModelNew(torch.nn.Module):
 
 class Timed(unittest.TestCase):
     def setUp(self):
-        self.oracle, self.threads, self.replies, self.pages = ReluOracle(), [], {}, []
+        self.oracle, self.threads, self.replies, self.pages = SimpleOracle(), [], {}, []
         self.trusted, self.hostile = Runner(), Runner()
         self.task = self.trusted.file("task.py", TASK)
 

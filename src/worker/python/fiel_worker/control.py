@@ -8,6 +8,7 @@ Words are 8 bytes and written whole (a cast memoryview stores them in one instru
 would write byte by byte). What a runner writes here is a claim: the oracle believes none of it.
 """
 
+import contextlib
 import fcntl
 import math
 import mmap
@@ -72,12 +73,10 @@ def _seal(descriptor: int) -> None:
     """A runner that shrinks the page would kill its reader with SIGBUS: no one may."""
     if os.fstat(descriptor).st_size < PAGE_BYTES:
         raise Fault("worker", "the control page is too short")
-    try:
-        seals = fcntl.fcntl(descriptor, fcntl.F_GET_SEALS)
-        if not seals & fcntl.F_SEAL_SHRINK:
-            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
-    except OSError as error:
-        raise Fault("worker", f"the control page cannot be sealed against shrinking: {error}")
+    with contextlib.suppress(OSError):  # refused to the second of two that seal at once
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
+    if not fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK:
+        raise Fault("worker", "the control page cannot be sealed against shrinking")
 
 
 def create_page() -> int:

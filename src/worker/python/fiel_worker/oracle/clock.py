@@ -24,6 +24,7 @@ from .slots import SlotSet
 from .timed_call import Seeds, TimedRunner, synchronize
 
 _MAX_FAILURES = 8
+_MAX_HOLD_US = 1500  # below a time slice of the GPU (2 ms), at whose end it would change context
 _ENTRY_TIMEOUT_MS, _CALL_TIMEOUT_MS = 60_000, 10_000
 
 
@@ -85,7 +86,7 @@ class Clock:
         self._oracle, self._case, self._runners = oracle, case, runners
         self._device = oracle.device
         self._seeds = Seeds(message["seed"])
-        self._cold, self._round = bool(message.get("cold", True)), 0
+        self._cold, self._round, self._hold_us = bool(message.get("cold", True)), 0, 0.0
         self._flush, self._gauge = CacheFlush(self._device), nvml.Gauge(self._device)
         draw = lambda seed: oracle.draw_inputs(case, seed)
         self._fresh = FreshInputs(draw, self._device, self._seeds.of("first"))
@@ -103,6 +104,7 @@ class Clock:
         samples, failures = [], []
         wanted = int(message.get("samples_max", 100))
         calls = max(1, min(int(message.get("calls", 1)), self._slot_count))
+        self._hold_us = min(float(message.get("hold_us", 0)), _MAX_HOLD_US)
         plan = self._plan(wanted, float(message.get("verify_share", 0.1)))
         deadline = time.perf_counter_ns() + int(message.get("budget_ms", 10_000)) * 1_000_000
         checks = Checks(self._oracle, self._case, self._fresh, message.get("lowest"), failures)
@@ -111,6 +113,8 @@ class Clock:
             alone = all(r.ended for r in self._runners if r.trusted)
             if alone or all(r.ended for r in self._runners) or time.perf_counter_ns() > deadline:
                 break
+        for number, runner in enumerate(self._runners):
+            checks.after(runner, number)
         return {
             "samples": samples, "failures": failures[:_MAX_FAILURES], "calls": calls,
             "cache": "cold" if self._cold else "warm", "flush_bytes": self._flush.bytes,
@@ -161,7 +165,10 @@ class Clock:
             synchronize(self._device)
             if self._cold:
                 self._flush()
+            self._flush.hold(self._hold_us)
 
+        if checks is not None:
+            checks.after(runner, number)
         times = runner.call(first, calls, self._timeout_ns, prepare)
         gauge = self._gauge.read()
         sample = {"runner": number, "round": self._round - 1, "verified": False, "failed": False}
@@ -170,11 +177,14 @@ class Clock:
             i = self._seeds.of("which", self._round, number) % calls
             sample["verified"] = True
             sample["failed"] = checks.verify(runner, number, self._round - 1, chosen[i], seeds[i])
+        if checks is not None and not runner.ended:
+            runner.last_sample = sample
         return sample
 
 
 class Checks:
-    """Whole outputs against the reference, on the secret share of calls."""
+    """Whole outputs against the reference on the secret share of calls; after every call, whether
+    its outputs stayed what they were at `done`."""
 
     def __init__(self, oracle, case, fresh: FreshInputs, lowest, failures: list):
         self._oracle, self._case, self._fresh = oracle, case, fresh
@@ -194,6 +204,18 @@ class Checks:
                          "seed": seed, "changed_after_done": late}
             )
         return failed
+
+
+    def after(self, runner: TimedRunner, number: int) -> None:
+        """At the runner's next turn: outputs that arrived late make their call a failed one."""
+        sample, runner.last_sample = runner.last_sample, None
+        if sample is None or sample["failed"] or runner.snapshot.unchanged():
+            return
+        sample["failed"] = True
+        self._failures.append({
+            "structure": None, "outputs": [], "runner": number, "round": sample["round"],
+            "call": runner.calls_made, "changed_after_done": True,
+        })
 
 
 def fails(found: dict) -> bool:

@@ -112,3 +112,8 @@ class Snapshot:
         inside = (self._positions >= copy.begin) & (self._positions < copy.begin + len(copy.held))
         later = copy.held.index_select(0, self._positions[inside] - copy.begin)
         return bool(torch.equal(later, self._taken[inside]))
+
+    def unchanged(self) -> bool:
+        """Whether the window still holds what it held when the snapshot was taken."""
+        now = torch.index_select(self._flat, 0, self._positions)
+        return bool(torch.equal(now, self._taken))

@@ -23,12 +23,14 @@ class TimedRunner:
         self.snapshot = Snapshot(slots, device)
         self.sequence, self.calls_made, self.verified = 0, 0, 0
         self.ended: str | None = None
+        self.last_sample: dict | None = None  # until its outputs are known to have stayed
 
-    def enter(self, timeout_ns: int) -> None:
-        """Waits until the runner is in its loop."""
+    def enter(self, timeout_ns: int, coming=lambda: True) -> None:
+        """Waits until the runner is in its loop, or until coming() says that it will never be."""
+        self._alive = None
         deadline = time.perf_counter_ns() + timeout_ns
         while self.page.words[READY] != 1:
-            if time.perf_counter_ns() > deadline:
+            if time.perf_counter_ns() > deadline or not coming():
                 self.ended = "the runner did not enter its timed loop in time"
                 return
             time.sleep(0.0005)
@@ -52,6 +54,7 @@ class TimedRunner:
             self.snapshot.take()
             synchronize(self.snapshot.device)
         seen = time.perf_counter_ns()
+        self.last_sample = None
         if gc_was:
             gc.enable()
         self._judge_end(done, timeout_ns)

@@ -3,6 +3,7 @@
 from ..channel import Context
 from ..hello import describe
 from .calling import Calling
+from .evidence import EvidenceOperations
 from .loading import Loading
 from .memory import Memory
 from .printed import Printed
@@ -10,7 +11,7 @@ from .timed import TimedOperations
 from .windows import Windows
 
 
-class Runner(Loading, Calling, TimedOperations, Memory, Windows):
+class Runner(Loading, Calling, TimedOperations, EvidenceOperations, Memory, Windows):
     """`device` is cpu or cuda:N. Whatever goes wrong without a Fault is the candidate's doing."""
 
     blame = "candidate"

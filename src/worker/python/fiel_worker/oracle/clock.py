@@ -56,17 +56,19 @@ class ClockOperations:
         else:
             number = max(clocks, default=0) + 1
             clocks[number] = self._open_clock(message, context)
-        clock = clocks[number]
-        reply = clock.chunk(message, context)
-        if message.get("leave", True):
-            clock.leave()
-            del clocks[number]
+        stay = False
+        try:
+            reply = clocks[number].chunk(message, context)
+            stay = not message.get("leave", True)
+        finally:
+            if not stay:  # after an error too: runners must not wait for ever
+                clocks.pop(number).leave()
         return reply | {"clock": number}
 
     def _open_clock(self, message, context) -> "Clock":
         runners = []
         for number, runner in enumerate(message["runners"]):
-            slots = self.__dict__.get("slot_sets", {}).get(runner["slots"])
+            slots = self.__dict__.get("slot_sets", {}).pop(runner["slots"], None)
             if slots is None:
                 raise Fault("worker", "a runner's slots are not laid out")
             page = ControlPage(context.take(runner.get("control", number)))

@@ -1,26 +1,17 @@
-"""The oracle's operations (docs/torch-workers.md#oracle). One mixin a subject; the clock and the
-machine's measurement add theirs where they are present."""
-
-import importlib
+"""The oracle's operations (docs/torch-workers.md#oracle). One mixin a subject."""
 
 import torch
 
+from .. import numerics
 from ..channel import Context
 from ..hello import describe
 from .judging import Judging
+from .measure import MeasureOperations
 from .opening import Opening, Windows
+from .timed_cases import TimedCases
 
 
-def _mixin(module: str, name: str) -> type:
-    try:
-        return getattr(importlib.import_module(f".{module}", __package__), name)
-    except ModuleNotFoundError as missing:
-        if missing.name != f"{__package__}.{module}":
-            raise
-        return type(name, (), {})
-
-
-class Oracle(Opening, Judging, Windows, _mixin("clock", "Clock"), _mixin("measure", "Measure")):
+class Oracle(Opening, Judging, TimedCases, MeasureOperations, Windows):
     """`device` is cpu or cuda:N. Whatever goes wrong without a Fault is the task's doing."""
 
     blame = "task"
@@ -29,7 +20,7 @@ class Oracle(Opening, Judging, Windows, _mixin("clock", "Clock"), _mixin("measur
         self.device = device
         self.windows, self.last_window = {}, 0
         self.cases = None
-        _strict_arithmetic()
+        numerics.apply("fp32")  # the reference in its own types: no TF32, no reduced sums
 
     def op_hello(self, message: dict, context: Context) -> dict:
         return describe(self.device)
@@ -37,13 +28,3 @@ class Oracle(Opening, Judging, Windows, _mixin("clock", "Clock"), _mixin("measur
     def synchronise(self) -> None:
         if self.device != "cpu":
             torch.cuda.synchronize(self.device)
-
-
-def _strict_arithmetic() -> None:
-    """The reference in its own types runs without TF32 and without reduced sums. One API only:
-    PyTorch 2.9 and later raise where the two are mixed."""
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
-    torch.backends.cudnn.benchmark = False

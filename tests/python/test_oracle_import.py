@@ -209,6 +209,63 @@ def get_inputs():
         self.assertFalse(passed(oracle.judge(case, lambda _: old)))
         self.assertTrue(passed(oracle.judge(case)))
 
+    def test_other_types_and_ways_to_pass_inputs(self):
+        forward = {
+            "complex outputs": ("x", "torch.fft.rfft(x)", "[torch.rand(8, 100)]"),
+            "doubles": ("x", "torch.cumsum(x, -1)", "[torch.rand(8, 100, dtype=torch.float64)]"),
+            "half": ("x, y", "torch.nn.functional.layer_norm(x @ y, (64,))",
+                     "[torch.rand(8, 100).half(), torch.rand(100, 64).half()]"),
+            "inputs by name": ("x, y", "x * y['a'][0]",
+                               "{'x': torch.rand(8, 100), 'y': {'a': [torch.rand(100)]}}"),
+            "numbers": ("x, n, f", "(x.mean() * n, n, f)", "[torch.rand(8, 100), 3, 2.5]"),
+            "strides": ("x", "x.transpose(0, 1)", "[torch.rand(100, 8).T]"),
+        }
+        for name, (arguments, result, inputs) in forward.items():
+            source = f"""
+import torch
+class Model(torch.nn.Module):
+    def forward(self, {arguments}):
+        return {result}
+def get_inputs():
+    return {inputs}
+"""
+            with self.subTest(name):
+                oracle = self.open(source)
+                numbers = probe_all(self, oracle, ("task-inputs", "mixed-signs", "scale-range"), ("given",))
+                rows = oracle.ask("impostors", cases=numbers)["impostors"]
+                self.assertTrue(all(row["rejected"] for row in rows), rows)
+
+    def test_where_float64_is_impossible_the_verdict_says_so(self):
+        oracle = self.open("""
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.fake_quantize_per_tensor_affine(x, 0.1, 0, -128, 127) + _only_float(x)
+def _only_float(x):
+    if x.dtype != torch.float32:
+        raise RuntimeError("only_float not implemented for Double")
+    return x
+def get_inputs():
+    return [torch.rand(8, 32)]
+""")
+        case = oracle.prepare("mixed-signs")
+        self.assertIn("not implemented for", case["note"])
+        self.assertTrue(passed(oracle.judge(case["case"])))
+        self.assertFalse(passed(oracle.judge(case["case"], lambda i: i[0] * 2.01)))
+
+    def test_a_reference_that_writes_its_inputs_blames_nobody(self):
+        oracle = self.open("""
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.add_(1) * x
+def get_inputs():
+    return [torch.rand(8, 32)]
+""")
+        self.assertIn("writes into its inputs", " ".join(oracle.opened["warnings"]))
+        case = oracle.prepare("mixed-signs")["case"]
+        self.assertTrue(passed(oracle.judge(case, lambda i: i[0].add_(1) * i[0])))
+
 
 class Randomness(unittest.TestCase):
     SOURCE = """

@@ -57,8 +57,15 @@ def compare(reference: torch.Tensor, actual: torch.Tensor, model: ErrorModel,
     """`reference` is wide (or of an integer type) and has the shape of `actual`."""
     if reference.is_complex():
         reference, actual = torch.view_as_real(reference), torch.view_as_real(actual.resolve_conj())
+        pairs = {name: _paired(getattr(model, name)) for name in ("sensitivity", "storage")}
+        model = dataclasses.replace(model, **pairs)
     dtype = _REAL_OF.get(model.dtype, model.dtype)
     return _Comparison(reference, actual, dtype, model, lowest).run()
+
+
+def _paired(tensor):
+    """One value an element, for its real and its imaginary part."""
+    return None if tensor is None else tensor.unsqueeze(-1).expand(*tensor.shape, 2)
 
 
 class _Comparison:
@@ -92,11 +99,11 @@ class _Comparison:
 
     def _piece(self, index, begin):
         y, raw = self.y[index], self.a[index]
-        a, exact = raw.to(torch.float64), None
-        if not self.integer:
-            exact = raw == y.to(self.dtype)
-        else:
+        a = raw.to(torch.float64)
+        if self.integer:  # as integers: float64 does not tell all of 64 bits apart
             exact = raw == y.to(raw.dtype)
+        else:
+            exact = a == y.to(self.dtype).to(torch.float64)
         y = y.to(torch.float64)
         scale = self._scale(index, y)
         finite = torch.isfinite(y)

@@ -14,7 +14,8 @@ from ..channel import Fault, is_out_of_memory
 from ..values import describe, flatten, rebuild
 from . import probes
 from .bound import accepted, compare
-from .expectation import Expectation, expect, expect_in_rows
+from .expectation import Expectation, expect, expect_in_rows, expect_own_types
+from .model_state import wide_copy
 from .probes import Recipe
 from .task import Task
 
@@ -22,6 +23,7 @@ _AMPLITUDES = (1.0, 0.1, 0.01)
 _KEPT_SHARE = 0.25  # of the device's memory, for inputs and expectations that may be needed again
 _KEPT_BYTES_CPU = 2 << 30
 _WORKING_BYTES_CPU = 4 << 30
+_CROSS_CHECKED_BYTES = 32 << 20
 WORKING_SET = 6  # wide tensors of the task's size that exist at a time
 
 
@@ -52,6 +54,7 @@ class Cases:
         self._numbers = itertools.count(1)
         self.all: dict[int, Case] = {}
         self._room = self._room_bytes()
+        self._checked = False  # against the CPU
 
     def make_case(self, recipe: Recipe, weights="given", shape_variant=None, base=None,
                   remember: bool = True) -> Case:
@@ -115,7 +118,23 @@ class Cases:
             for e in expectation.outputs:
                 if e.reference.is_floating_point() and not _all_finite(e.reference):
                     return f"the float64 reference is not finite at '{e.path}'"
-        return self._own_error(case, expectation)
+        return self._own_error(case, expectation) or self._cross_check(case, expectation)
+
+    def _cross_check(self, case: Case, expectation: Expectation):
+        """Once a task, where it is small: float64 on the device and on the CPU are other code."""
+        small = self.task.wide_bytes < _CROSS_CHECKED_BYTES and expectation.run.operations < 500
+        if self._checked or self.task.device == "cpu" or not small:
+            return None
+        self._checked = True
+        tree, leaves = flatten(self.inputs(case))
+        model = wide_copy(self.task.model64(case.weights)).cpu()
+        found = expect(model, rebuild(tree, [t.cpu() for _, t in leaves]), self.task.output_dtypes,
+                       "cpu", case.run_seed, False, self.task.narrow, measure=False)
+        for e, other in zip(expectation.outputs, found.outputs):
+            doubles = dataclasses.replace(e.model, dtype=e.reference.dtype, unit=2.0**-53, factor=16.0)
+            if not accepted(compare(e.reference, other.reference.to(e.reference.device), doubles)):
+                return f"float64 on the device and on the CPU disagree at '{e.path}'"
+        return None
 
     def _own_error(self, case: Case, expectation: Expectation):
         """PyTorch itself must pass: a bound that it breaks would accuse honest kernels."""
@@ -186,16 +205,23 @@ class Cases:
             return expect_in_rows(model, inputs, places, rows, step, *arguments)
         try:
             return expect(model, inputs, *arguments)
-        except torch.cuda.OutOfMemoryError as error:
-            text = f"the float64 reference needs about {wanted} bytes, {free} are free"
-            raise Fault("memory", text, str(error)) from None
+        except RuntimeError as error:
+            if is_out_of_memory(error):
+                text = f"the float64 reference needs about {wanted} bytes, {free} are free"
+                raise Fault("memory", text, str(error)) from None
+            if not _no_float64(error):
+                raise
+            case.note = f"no float64 reference, the task's own types stand in: {error}"[:200]
+            tree, outputs = self.task.run(inputs, case.run_seed)
+            return expect_own_types(outputs, tree, systematic)
 
     def free_bytes(self) -> int:
         """What one evaluation may take."""
         if self.task.device == "cpu":
             return _WORKING_BYTES_CPU
-        torch.cuda.empty_cache()
-        return int(0.8 * torch.cuda.mem_get_info(self.task.device)[0])
+        device = self.task.device
+        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(0.8 * (torch.cuda.mem_get_info(device)[0] + cached))
 
     def recipe_of_values(self, case: Case) -> Recipe:
         return case.recipe if case.base is None else self.recipe_of_values(case.base)
@@ -230,6 +256,12 @@ class Cases:
         if self.task.device == "cpu":
             return _KEPT_BYTES_CPU
         return int(_KEPT_SHARE * torch.cuda.mem_get_info(self.task.device)[1])
+
+
+def _no_float64(error: RuntimeError) -> bool:
+    """Does an operator say that it knows no float64?"""
+    text = str(error).lower()
+    return "not implemented for" in text or "double" in text or "float64" in text
 
 
 def _all_finite(tensor: torch.Tensor) -> bool:

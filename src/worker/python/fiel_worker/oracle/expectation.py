@@ -106,6 +106,17 @@ def expect(model64, inputs, output_dtypes, device: str, seed: int, systematic: b
     return Expectation(tree, items[: len(outputs)], items[len(outputs):], run)
 
 
+def expect_own_types(outputs, tree, systematic: bool) -> Expectation:
+    """Where float64 is impossible (quantised operators): the answer in the task's own types, under
+    a bound of the output's own scale."""
+    dtypes = [t.dtype for _, t in outputs]
+    items = [
+        Expected(path, widen(t).contiguous(), ErrorModel(t.dtype, unit_of(dtypes), 1.0, systematic))
+        for path, t in outputs
+    ]
+    return Expectation(tree, items, [], Float64())
+
+
 def _measure(wide: Wide, run: Float64, items: list[Expected], seed, systematic, tags) -> None:
     flops = sum(run.flops.values())
     many = run.operations > MANY_OPERATIONS

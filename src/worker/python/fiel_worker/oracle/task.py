@@ -14,7 +14,7 @@ from .probes import Recipe, derive, make
 from .shape_variants import MAX_VARIANTS, candidates
 from .task_module import TaskModule, call, seed_everything
 
-_BIG_DRAW_BYTES = 256 << 20
+_BIG_DRAW_BYTES, _HUGE_DRAW_BYTES = 256 << 20, 16 << 30
 
 
 class Task:
@@ -23,6 +23,7 @@ class Task:
         self.model = module.build()
         self.weights = Weights(self.model)
         self._state = State(self.model)
+        self.writes_inputs = False
         self._wide, self._wide_weights = None, None
         own = module.draw(1)
         self.tree, leaves = flatten(own)
@@ -36,7 +37,7 @@ class Task:
 
     def _classify(self, own) -> list[Domain]:
         """Two draws tell, three where they cost nothing."""
-        more = 1 if self.input_bytes > _BIG_DRAW_BYTES else 2
+        more = 0 if self.input_bytes > _HUGE_DRAW_BYTES else 1 if self.input_bytes > _BIG_DRAW_BYTES else 2
         draws = [flatten(own)[1]] + [flatten(self.source.draw(2 + k))[1] for k in range(more)]
         shapes = [[tuple(t.shape) for _, t in draw] for draw in draws]
         if any(s != shapes[0] for s in shapes):
@@ -44,7 +45,13 @@ class Task:
         return [classify([draw[i][1] for draw in draws]) for i in range(len(draws[0]))]
 
     def _learn_outputs(self, own) -> None:
+        leaves = flatten(own)[1]
+        versions = [t._version for _, t in leaves]
         self.output_tree, outputs = self.run(own, 1)
+        self.writes_inputs = versions != [t._version for _, t in leaves]
+        if self.writes_inputs:
+            warn = "the reference writes into its inputs: whether a candidate does is not judged"
+            self.source.warnings.append(warn)
         self.outputs = [describe(p, t) for p, t in outputs]
         self.output_dtypes = [t.dtype for _, t in outputs]
         self.output_bytes = sum(t.numel() * t.element_size() for _, t in outputs)
@@ -57,10 +64,10 @@ class Task:
     def run(self, inputs, seed: int):
         """(tree, [(path, tensor)]) of the reference in its own types, from its own state."""
         tree, leaves = flatten(inputs)
-        versions = [t._version for _, t in leaves]
+        tensors = [t.clone() if self.writes_inputs else t for _, t in leaves]
         seed_everything(seed)
         try:
-            result = call(self.model, rebuild(tree, [t for _, t in leaves]))
+            result = call(self.model, rebuild(tree, tensors))
             tree, outputs = flatten(result)
             held = {t.untyped_storage().data_ptr() for _, _, t in named_state(self.model)}
             outputs = [
@@ -68,18 +75,7 @@ class Task:
             ]
         finally:
             self._state.restore()
-        if versions != [t._version for _, t in leaves]:
-            raise Fault("unsupported", "the reference writes into its inputs")
         return tree, [(p, t.detach()) for p, t in outputs]
-
-    def state_after(self, inputs, seed: int) -> list[tuple[str, torch.Tensor]]:
-        """Buffers after one call in the task's own types."""
-        seed_everything(seed)
-        try:
-            call(self.model, inputs)
-            return [(n, t.clone()) for n, k, t in named_state(self.model) if k == "buffer"]
-        finally:
-            self._state.restore()
 
     def use_weights(self, which) -> None:
         if which != self.weights.current:

@@ -1,0 +1,145 @@
+"""The bound and the classes: docs/numerics.md through PyTorch modules."""
+
+import unittest
+
+from oracle_harness import Oracle, passed, torch
+
+PRODUCT = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, a, b):
+        return a @ b
+def get_inputs():
+    return [torch.rand(96, 1000), torch.rand(1000, 64)]
+"""
+SUM = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.sum(dim=-1)
+def get_inputs():
+    return [torch.rand(16, 65536)]
+"""
+RELU = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+def get_inputs():
+    return [torch.rand(64, 512)]
+"""
+NORM = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(24)
+    def forward(self, x):
+        return self.norm(x)
+def get_inputs():
+    return [torch.rand(64, 24)]
+"""
+
+
+def narrowed(x, bits: int):
+    """x with its mantissa rounded to `bits` explicit bits."""
+    drop = 23 - bits
+    whole = x.contiguous().view(torch.int32) + (1 << (drop - 1))
+    return (whole >> drop << drop).view(torch.float32)
+
+
+class Numerics(unittest.TestCase):
+    def open(self, source):
+        oracle = Oracle(source)
+        self.addCleanup(oracle.close)
+        return oracle
+
+    def test_products_are_of_the_class_that_their_operands_have(self):
+        oracle = self.open(PRODUCT)
+        for probe in ("task-inputs", "mixed-signs", "scale-range", "outliers"):
+            case = oracle.prepare(probe)["case"]
+
+            def tf32(i):
+                return narrowed(i[0], 10) @ narrowed(i[1], 10)
+
+            def bf16(i):
+                return i[0].bfloat16().float() @ i[1].bfloat16().float()
+
+            with self.subTest(probe):
+                honest = oracle.judge(case)
+                self.assertTrue(passed(honest))
+                self.assertEqual(honest["outputs"][0]["class"], "fp32")
+                strict = oracle.judge(case, tf32)
+                self.assertFalse(passed(strict))
+                self.assertEqual(strict["outputs"][0]["class"], "tf32")
+                self.assertTrue(passed(oracle.judge(case, tf32, lowest="tf32")))
+                if probe == "mixed-signs":  # the average of positive data hides it
+                    reply = oracle.judge(case, bf16, lowest="tf32")
+                    self.assertFalse(passed(reply))
+                    self.assertEqual(reply["outputs"][0]["class"], "bf16")
+
+    def test_sums_in_any_order_pass_and_lost_terms_fail(self):
+        """J-25."""
+        oracle = self.open(SUM)
+        case = oracle.prepare("mixed-signs")["case"]
+        orders = {
+            "reversed": lambda i: i[0].flip(-1).sum(-1),
+            "running": lambda i: i[0].cumsum(-1)[:, -1],
+            "blocks": lambda i: i[0].view(16, 512, 128).sum(1).sum(-1),
+        }
+        for name, answer in orders.items():
+            with self.subTest(name):
+                self.assertTrue(passed(oracle.judge(case, answer)))
+        self.assertFalse(passed(oracle.judge(case, lambda i: i[0][:, :-65].sum(-1))))
+        self.assertFalse(passed(oracle.judge(case, lambda i: i[0].half().sum(-1).float())))
+
+    def test_a_lost_nan_is_named(self):
+        """J-19: fmaxf keeps the number where PyTorch keeps the NaN."""
+        oracle = self.open(RELU)
+        case = oracle.prepare("special-values")["case"]
+        self.assertTrue(passed(oracle.judge(case)))
+        reply = oracle.judge(case, lambda i: torch.fmax(i[0], torch.zeros(())))
+        self.assertGreater(reply["outputs"][0]["nan_mismatches"], 0)
+        self.assertEqual(reply["outputs"][0]["failing"], reply["outputs"][0]["nan_mismatches"])
+        ordinary = oracle.prepare("mixed-signs")["case"]
+        self.assertTrue(passed(oracle.judge(ordinary, lambda i: torch.fmax(i[0], torch.zeros(())))))
+
+    def test_running_statistics_are_compared(self):
+        oracle = self.open(NORM)
+        case = oracle.prepare("mixed-signs", weights=8)["case"]
+        held = oracle.oracle.cases.get(case)
+        expected = oracle.oracle.cases.expectation(held).state
+        names = [e.path for e in expected]
+        self.assertEqual(sorted(names), ["norm.num_batches_tracked", "norm.running_mean", "norm.running_var"])
+        values = {e.path: e.reference.to(e.model.dtype) for e in expected}
+
+        def state_of(changed):
+            def after(oracle, placed, value):
+                from fiel_worker.values import describe, layout, view
+
+                window = oracle.oracle.windows[oracle.outputs]
+                end = placed["outputs"]["offset"] + placed["outputs"]["bytes"]
+                leaves = [describe(n, t) for n, t in changed.items()]
+                layout(leaves, end)
+                for leaf, t in zip(leaves, changed.values()):
+                    view(window, leaf).copy_(t)
+                self.state = {"tree": {"dict": []}, "leaves": leaves}
+            return after
+
+        def judged(changed):
+            self.state = None
+            oracle.judge(case, after=state_of(changed))
+            placed = held.placement
+            answer = oracle.honest(case)(oracle.oracle.cases.inputs(held))
+            value = oracle.write(answer, placed.region)
+            return oracle.ask("verify", case=case, outputs=value, lowest="fp32", state=self.state)
+
+        self.assertTrue(passed(judged(values)))
+        wrong = values | {"norm.running_mean": values["norm.running_mean"] + 0.01}
+        self.assertFalse(passed(judged(wrong)))
+        lacking = {n: t for n, t in values.items() if n != "norm.running_var"}
+        self.assertFalse(passed(judged(lacking)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,6 +1,6 @@
 // How fast the virtual GPU executes: thread-instructions a second beside the floors of the project.
 //
-//   bench_vgpu [kernel] [--level N] [--threads N] [--repeat N] [--ptx FILE]
+//   bench_vgpu [kernel] [--level N] [--threads N] [--repeat N] [--ptx FILE] [--isa avx2|avx512]
 //
 // Level 0: no checks but bounds; 1: + initialisation and coverage; 2: + metrics; 3: + shared races
 // (default 2). Prints the best of `repeat` runs, because other work on the machine only slows.
@@ -44,6 +44,7 @@ struct Options {
   std::string kernel, ptx = FIEL_SOURCE_DIR "/bench/kernels/kernels.ptx";
   int level = 2, repeat = 3;
   uint32_t threads = 0;
+  IsaChoice isa = IsaChoice::automatic;
 };
 
 std::vector<std::byte> data(uint64_t bytes, bool half) {
@@ -134,6 +135,8 @@ int main(int argc, char** argv) {
       options.threads = static_cast<uint32_t>(std::atoi(argv[++i]));
     else if (word == "--repeat" && i + 1 < argc)
       options.repeat = std::atoi(argv[++i]);
+    else if (word == "--isa" && i + 1 < argc)
+      options.isa = std::string(argv[++i]) == "avx2" ? IsaChoice::avx2 : IsaChoice::avx512;
     else if (word == "--ptx" && i + 1 < argc)
       options.ptx = argv[++i];
     else
@@ -141,6 +144,7 @@ int main(int argc, char** argv) {
   }
   DeviceOptions device_options;
   device_options.threads = options.threads;
+  device_options.isa = options.isa;
   auto gpu = Device::create(device_options);
   if (!gpu) {
     fmt::print(stderr, "{}\n", to_string(gpu.error()));

@@ -202,6 +202,28 @@ TEST_P(NormOffsets, TwoPassesAndWelfordPassOnePassFails) {
   }
 }
 
+TEST_P(NormOffsets, RowsOfTwoAndThreeToo) {
+  // Such rows are often ill-conditioned whatever their mean: their values may all but agree.
+  constexpr int64_t kRows = 2048;
+  for (int64_t n : {2, 3, 4})
+    for (uint64_t seed : {6, 7}) {
+      auto at = make_instance("y = layer_norm(x, normalized_shape=[" + std::to_string(n) + "])",
+                              {{"x", {DType::f32, {kRows, n}}}});
+      ASSERT_NE(at, nullptr);
+      const Tensor x = normal({kRows, n}, seed, GetParam());
+      const Expectation e = expect_on(at, {x});
+      if (GetParam() >= 10) {
+        EXPECT_FALSE(
+            compared(e, layer_norm(x, Variance::one_pass), NumericsClass::fp32).accepted());
+      }
+      for (Variance kind : {Variance::two_pass, Variance::welford}) {
+        const fiel::Comparison c = compared(e, layer_norm(x, kind), NumericsClass::fp32);
+        EXPECT_TRUE(c.accepted()) << n << ": " << c.reason({kRows, n}) << " worst " << c.worst_ratio
+                                  << " rms " << c.rms_error / c.rms_limit;
+      }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Means, NormOffsets, ::testing::Values(0.0, 10.0, 316.0, 1000.0, 1500.0));
 
 Tensor softmax(const Tensor& x) {

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import statistics
+import time
 import unittest
 
 from clock_harness import Descriptors, SimpleOracle, torch
@@ -121,6 +122,14 @@ class ClockTest(unittest.TestCase):
         self.assertTrue(late)
         self.assertTrue(any(f["changed_after_done"] for f in self.failed(reply, 1)))
         self.assertFalse(self.failed(reply, 0))
+
+    def test_comparisons_take_half_of_the_budget_at_most(self):
+        quick = self.oracle.verify_outputs
+        self.oracle.verify_outputs = lambda *a: time.sleep(0.5) or quick(*a)
+        reply = self.time("honest", "honest", budget_ms=3000, verify_share=1, samples_max=8)
+        verified = sum(s["verified"] for s in reply["samples"])
+        self.assertTrue(2 <= verified <= 3, verified)
+        self.assertEqual(verified + reply["unverified_for_time"], len(reply["samples"]))
 
     def test_a_dead_runner_ends_alone(self):
         reply = self.time("honest", "dies")

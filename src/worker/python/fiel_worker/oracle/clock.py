@@ -108,8 +108,10 @@ class Clock:
         calls = max(1, min(int(message.get("calls", 1)), self._slot_count))
         self._hold_us = min(float(message.get("hold_us", 0)), _MAX_HOLD_US)
         plan = self._plan(wanted, float(message.get("verify_share", 0.1)))
-        deadline = time.perf_counter_ns() + int(message.get("budget_ms", 10_000)) * 1_000_000
+        budget_ns = int(message.get("budget_ms", 10_000)) * 1_000_000
+        deadline = time.perf_counter_ns() + budget_ns
         checks = Checks(self._oracle, self._case, self._fresh, message.get("lowest"), failures)
+        checks.budget_ns = budget_ns // 2
         for i in range(wanted):
             samples += self._one_round(calls, plan.get(i, {}), checks)
             alone = all(r.ended for r in self._runners if r.trusted)
@@ -125,6 +127,7 @@ class Clock:
                 {"calls": r.calls_made, "verified": r.verified, "ended": r.ended}
                 for r in self._runners
             ],
+            "unverified_for_time": checks.left_out,
             "notes": [self._gauge.missing] if self._gauge.missing else [],
         }
 
@@ -175,7 +178,7 @@ class Clock:
         gauge = self._gauge.read()
         sample = {"runner": number, "round": self._round - 1, "verified": False, "failed": False}
         sample |= times | gauge | {"flush_ns": self._flush.span_ns(), "ended": bool(runner.ended)}
-        if verify and not runner.ended:
+        if verify and not runner.ended and checks.affordable():
             i = self._seeds.of("which", self._round, number) % calls
             sample["verified"] = True
             sample["failed"] = checks.verify(runner, number, self._round - 1, chosen[i], seeds[i])
@@ -191,14 +194,25 @@ class Checks:
     def __init__(self, oracle, case, fresh: FreshInputs, lowest, failures: list):
         self._oracle, self._case, self._fresh = oracle, case, fresh
         self._lowest, self._failures = lowest, failures
+        self.budget_ns, self._spent_ns, self.left_out = 0, 0, 0
+
+    def affordable(self) -> bool:
+        """A float64 reference may take seconds: half of a chunk's budget is for the samples."""
+        if self._spent_ns < self.budget_ns:
+            return True
+        self.left_out += 1
+        return False
 
     def verify(self, runner: TimedRunner, number: int, round_: int, index: int, seed: int) -> bool:
         """Whether the call failed; a failure keeps its witness."""
+        begun = time.perf_counter_ns()
         copy = runner.slots.private(index)
         late = not runner.snapshot.agrees_with(copy)
         runner.verified += 1
         inputs = self._fresh.value(seed)
         found = self._oracle.verify_outputs(self._case, inputs, copy.value, self._lowest)
+        synchronize(self._oracle.device)
+        self._spent_ns += time.perf_counter_ns() - begun
         failed = late or fails(found)
         if failed:
             self._failures.append(

@@ -12,6 +12,8 @@
 #include "build/toolchain.h"
 #include "cli/doctor_gpu.h"
 #include "judge/environment.h"
+#include "sandbox/bubblewrap.h"
+#include "worker/python_environment.h"
 
 namespace fiel::cli {
 namespace {
@@ -73,7 +75,7 @@ DoctorItem examine_host_compiler() {
 DoctorItem try_bwrap(std::string id, std::string title, std::vector<std::string> flags,
                      std::string cost) {
   DoctorItem item{std::move(id), std::move(title), State::missing, "", std::move(cost), "", false};
-  std::vector<std::string> arguments{"bwrap"};
+  std::vector<std::string> arguments{sandbox::bubblewrap_program().value_or("bwrap").string()};
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   for (const char* word : {"--ro-bind", "/", "/", "--", "/bin/true"}) arguments.push_back(word);
   const auto r = run_process({.arguments = arguments, .timeout_ms = 10'000});
@@ -92,13 +94,13 @@ DoctorItem try_bwrap(std::string id, std::string title, std::vector<std::string>
 
 void examine_sandbox(std::vector<DoctorItem>& items) {
   const std::string weaker = "candidates run less isolated; --require-isolation refuses to judge";
-  const auto bwrap = find_program("bwrap");
+  const auto bwrap = sandbox::bubblewrap_program();
   DoctorItem tool{"sandbox",
                   "bubblewrap",
                   bwrap ? State::ok : State::missing,
                   bwrap ? bwrap->string() : "bwrap not found",
                   bwrap ? "" : weaker,
-                  bwrap ? "" : "apt-get install bubblewrap",
+                  bwrap ? "" : "apt-get install bubblewrap, or name one by FIEL_BWRAP",
                   false};
   items.push_back(tool);
   if (!bwrap) return;
@@ -117,27 +119,20 @@ DoctorItem examine_python() {
                   "PyTorch",
                   State::missing,
                   "",
-                  "no PyTorch tasks and no baselines; native tasks need none",
+                  "no PyTorch tasks and no baselines; native tasks on the virtual device need none",
                   "",
                   false};
-  const auto python = find_program("python3");
+  const auto python = worker::find_python();
   if (!python) {
-    item.found = "python3 not found";
-    item.remedy = "apt-get install python3";
-    return item;
-  }
-  const auto r = run_process(
-      {.arguments = {python->string(), "-c",
-                     "import sys, torch; print(torch.__version__, sys.version.split()[0])"},
-       .timeout_ms = 60'000});
-  if (!r || !r->ok()) {
-    item.found = fmt::format("{} has no torch", python->string());
-    item.remedy = "pip install torch numpy (5 GB), in a virtual environment";
+    item.found = printable(python.error().what, 200);
+    item.remedy = python.error().hint.empty() ? worker::python_remedy() : python.error().hint;
     return item;
   }
   item.state = State::ok;
   item.cost.clear();
-  item.found = fmt::format("torch and Python: {}", printable(trim(r->out), 80));
+  item.found =
+      fmt::format("torch {} with Python {} at {} (by {})", printable(python->torch, 40),
+                  printable(python->version, 40), python->executable.string(), python->origin);
   return item;
 }
 

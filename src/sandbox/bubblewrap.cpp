@@ -58,8 +58,9 @@ std::optional<std::string> try_form(const BubblewrapForm& form) {
   if (form.drop_root)
     words = {"/usr/bin/setpriv", fmt::format("--reuid={}", kNobody),
              fmt::format("--regid={}", kNobody), "--clear-groups"};
-  auto bwrap =
-      bubblewrap_arguments(form, {"/usr", "/lib", "/lib64", "/bin"}, {}, {}, {}, 1u << 20, -1);
+  BubblewrapView view;
+  view.system = {"/usr", "/lib", "/lib64", "/bin"};
+  auto bwrap = bubblewrap_arguments(form, view);
   words.insert(words.end(), bwrap.begin(), bwrap.end());
   words.push_back("/usr/bin/true");
   ProcessRequest q;
@@ -78,9 +79,10 @@ BubblewrapTrial try_all(bool drop_root) {
     t.problems.push_back("namespaces: switched off by FIEL_NO_NAMESPACES=1");
     return t;
   }
-  auto program = find_program("bwrap");
+  auto program = bubblewrap_program();
   if (!program) {
-    t.problems.push_back("bubblewrap is not installed: apt-get install bubblewrap");
+    t.problems.push_back(
+        "bubblewrap is not installed: apt-get install bubblewrap, or name one by FIEL_BWRAP");
     return t;
   }
   std::vector<bool> drops = ::geteuid() != 0 ? std::vector{false}
@@ -110,18 +112,24 @@ const BubblewrapTrial& bubblewrap_trial(bool drop_root) {
   return trials[drop_root];
 }
 
+std::optional<fs::path> bubblewrap_program() {
+  if (const char* named = std::getenv("FIEL_BWRAP"); named && *named) {
+    std::error_code ec;
+    if (fs::path path = fs::absolute(named, ec); ::access(path.c_str(), X_OK) == 0) return path;
+    return std::nullopt;
+  }
+  return find_program("bwrap");
+}
+
 std::vector<std::string> bubblewrap_arguments(const BubblewrapForm& form,
-                                              const std::vector<fs::path>& system,
-                                              const std::vector<fs::path>& read_only,
-                                              const fs::path& writable,
-                                              const std::vector<std::pair<int, std::string>>& data,
-                                              uint64_t tmp_bytes, int seccomp_fd) {
+                                              const BubblewrapView& view) {
   std::vector<std::string> a = {form.program,    "--unshare-all", "--die-with-parent",
                                 "--new-session", "--cap-drop",    "ALL"};
   auto add = [&](std::initializer_list<std::string> words) {
     a.insert(a.end(), words.begin(), words.end());
   };
-  for (const fs::path& p : system) {
+  if (view.as_nobody) add({"--uid", std::to_string(kNobody), "--gid", std::to_string(kNobody)});
+  for (const fs::path& p : view.system) {
     std::error_code ec;
     if (fs::is_symlink(p, ec))
       add({"--symlink", fs::read_symlink(p, ec).string(), p.string()});
@@ -130,18 +138,21 @@ std::vector<std::string> bubblewrap_arguments(const BubblewrapForm& form,
   }
   // Where the loader and the compiler drivers look; nothing about users or hosts.
   for (const char* p : {"/etc/ld.so.cache", "/etc/alternatives"}) add({"--ro-bind-try", p, p});
-  add({"--size", std::to_string(tmp_bytes), "--tmpfs", "/tmp", "--dev", "/dev"});
+  const std::string tmp_bytes = std::to_string(view.tmp_bytes);
+  add({"--size", tmp_bytes, "--tmpfs", "/tmp", "--dev", "/dev"});
   // A fresh /dev/shm is a tmpfs without a bound: take it away.
-  add({"--size", std::to_string(tmp_bytes), "--tmpfs", "/dev/shm"});
+  add({"--size", tmp_bytes, "--tmpfs", "/dev/shm"});
+  for (const fs::path& p : view.devices) add({"--dev-bind-try", p.string(), p.string()});
   if (form.own_proc) add({"--proc", "/proc"});
-  for (const fs::path& p : read_only) add({"--ro-bind", p.string(), p.string()});
+  for (const fs::path& p : view.read_only) add({"--ro-bind", p.string(), p.string()});
+  for (const auto& [host, inside] : view.folders) add({"--ro-bind", host.string(), inside});
   // Always at one place: what a compiler writes down of its folder is then the same in every run.
-  if (!writable.empty()) add({"--bind", writable.string(), kWritableInside});
-  for (const auto& [fd, path] : data)
+  if (!view.writable.empty()) add({"--bind", view.writable.string(), kWritableInside});
+  for (const auto& [fd, path] : view.data)
     add({"--perms", "0555", "--ro-bind-data", std::to_string(fd), path});
   add({"--remount-ro", "/"});
-  if (seccomp_fd >= 0) add({"--seccomp", std::to_string(seccomp_fd)});
-  add({"--chdir", writable.empty() ? "/tmp" : kWritableInside, "--"});
+  if (view.seccomp_fd >= 0) add({"--seccomp", std::to_string(view.seccomp_fd)});
+  add({"--chdir", view.writable.empty() ? "/tmp" : kWritableInside, "--"});
   return a;
 }
 

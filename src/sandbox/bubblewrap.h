@@ -24,13 +24,24 @@ struct BubblewrapTrial {
 /// Tried with /usr/bin/true, cached for the life of the process.
 const BubblewrapTrial& bubblewrap_trial(bool drop_root);
 
-/// Everything before the program's own words. Descriptors in `data` are (fd, path inside).
+/// What the program is to see.
+struct BubblewrapView {
+  std::vector<std::filesystem::path> system, read_only, devices;
+  std::vector<std::pair<std::filesystem::path, std::string>>
+      folders;  ///< host -> inside, read-only
+  std::filesystem::path writable;
+  std::vector<std::pair<int, std::string>> data;  ///< descriptor -> file inside
+  uint64_t tmp_bytes = 1u << 20;
+  int seccomp_fd = -1;
+  bool as_nobody = false;  ///< by number inside, where root could not be given up outside
+};
+
+/// Everything before the program's own words.
 std::vector<std::string> bubblewrap_arguments(const BubblewrapForm& form,
-                                              const std::vector<std::filesystem::path>& system,
-                                              const std::vector<std::filesystem::path>& read_only,
-                                              const std::filesystem::path& writable,
-                                              const std::vector<std::pair<int, std::string>>& data,
-                                              uint64_t tmp_bytes, int seccomp_fd);
+                                              const BubblewrapView& view);
+
+/// $FIEL_BWRAP, else bwrap on PATH.
+std::optional<std::filesystem::path> bubblewrap_program();
 
 /// The user that root's candidates become: nobody's number, on every distribution.
 inline constexpr unsigned kNobody = 65534;

@@ -19,6 +19,9 @@ struct Limits {
   uint64_t file_bytes = 64ull << 20;   ///< a file it writes in its private /tmp
   uint64_t output_bytes = 1ull << 20;  ///< stdout + stderr kept
   uint32_t processes = 64;
+  /// Also a bound on address space, touched or not. CUDA reserves terabytes of it: off where a GPU
+  /// is inside, where the resident memory alone is bounded.
+  bool address_space = true;
   uint32_t descriptors = 256;
   int64_t cpu_seconds = 600;
 };

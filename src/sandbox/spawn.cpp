@@ -69,7 +69,7 @@ void set_limit(int resource, uint64_t value) {
   auto cpu = static_cast<rlim_t>(std::max<int64_t>(p.limits.cpu_seconds, 1));
   rlimit cpu_limit{cpu, cpu + 5};  // SIGXCPU first, so that the reason can be told
   ::setrlimit(RLIMIT_CPU, &cpu_limit);
-  set_limit(RLIMIT_AS, p.limits.memory_bytes * 2 + kAddressSlack);
+  if (p.limits.address_space) set_limit(RLIMIT_AS, p.limits.memory_bytes * 2 + kAddressSlack);
   if (p.drop_root && (::setgroups(0, nullptr) != 0 || ::setresgid(kNobody, kNobody, kNobody) != 0 ||
                       ::setresuid(kNobody, kNobody, kNobody) != 0))
     give_up();
@@ -205,10 +205,14 @@ class ChildProcess final : public Child {
     if (usage.resident_bytes > limits_.memory_bytes) {
       limit = fmt::format("memory limit of {}", format_bytes(limits_.memory_bytes));
       kill();
+    } else if (usage.processes > limits_.processes + kOwnProcesses) {
+      limit = fmt::format("limit of {} processes", limits_.processes);
+      kill();
     }
   }
 
   static constexpr int64_t kLookEveryMs = 20;
+  static constexpr uint32_t kOwnProcesses = 4;  ///< bubblewrap's
   pid_t pid_ = -1;
   Fd out_, pidfd_;
   Limits limits_;
@@ -235,29 +239,35 @@ Result<int> keep(Plan& plan, Fd fd, const std::string& what) {
 }
 
 std::vector<fs::path> system_folders(const SpawnRequest& q) {
-  if (q.writable.empty()) return {"/usr/lib", "/usr/lib64", "/lib", "/lib64"};
+  if (q.writable.empty() && !q.programs) return {"/usr/lib", "/usr/lib64", "/lib", "/lib64"};
   return {"/usr", "/bin", "/lib", "/lib64"};
 }
 
 Status plan_namespaces(const SpawnRequest& q, const BubblewrapForm& form, Plan& plan) {
   FIEL_TRY(BpfProgram filter, candidate_filter(0));
   FIEL_TRY(Fd filter_file, memory_file(filter));
-  std::vector<std::pair<int, std::string>> data;
+  BubblewrapView view;
   int next = kFirstPrivateFd * 2;  // numbers inside: fixed, so that nothing else collides
   auto pass = [&](Fd fd, const std::string& what) -> Result<int> {
     FIEL_TRY(int kept, keep(plan, std::move(fd), what));
     plan.descriptors.emplace_back(kept, next);
     return next++;
   };
-  FIEL_TRY(int filter_fd, pass(std::move(filter_file), "the filter"));
+  FIEL_TRY(view.seccomp_fd, pass(std::move(filter_file), "the filter"));
   for (const auto& [host, inside] : q.files) {
     FIEL_TRY(int fd, pass(Fd(::open(host.c_str(), O_RDONLY | O_CLOEXEC)), host.string()));
-    data.emplace_back(fd, inside);
+    view.data.emplace_back(fd, inside);
   }
   // The private /tmp lives in memory: it may not be a way around the memory limit.
-  uint64_t tmp = std::min(plan.limits.memory_bytes / 4, plan.limits.file_bytes * 4);
-  plan.words =
-      bubblewrap_arguments(form, system_folders(q), q.read_only, q.writable, data, tmp, filter_fd);
+  view.tmp_bytes = q.tmp_bytes ? q.tmp_bytes
+                               : std::min(plan.limits.memory_bytes / 4, plan.limits.file_bytes * 4);
+  view.system = system_folders(q);
+  view.read_only = q.read_only;
+  view.folders = q.folders;
+  view.devices = q.devices;
+  view.writable = q.writable;
+  view.as_nobody = ::geteuid() == 0 && !form.drop_root && q.programs && q.writable.empty();
+  plan.words = bubblewrap_arguments(form, view);
   plan.words.insert(plan.words.end(), q.arguments.begin(), q.arguments.end());
   plan.drop_root = form.drop_root;
   return {};
@@ -297,6 +307,8 @@ Status plan_limits(const SpawnRequest& q, Plan& plan, IsolationReport& report) {
   std::vector<fs::path> readable = system_folders(q), writable = {tmp};
   readable.insert(readable.end(), {"/etc/ld.so.cache", "/etc/alternatives", stage.path()});
   readable.insert(readable.end(), q.read_only.begin(), q.read_only.end());
+  for (const auto& [host, inside] : q.folders) readable.push_back(host);
+  writable.insert(writable.end(), q.devices.begin(), q.devices.end());
   if (!q.writable.empty()) writable.push_back(q.writable);
   if (auto rules = landlock_rules(readable, writable)) {
     plan.landlock = Fd(::fcntl(rules->get(), F_DUPFD_CLOEXEC, kFirstPrivateFd));
@@ -390,9 +402,13 @@ const char* name_of(Level level) {
   return "none";
 }
 
+bool uses_namespaces(const SpawnRequest& request, const IsolationPolicy& policy) {
+  return policy.wanted >= Level::namespaces && bubblewrap_trial(request.drop_root).form.has_value();
+}
+
 Result<std::unique_ptr<Child>> spawn(const SpawnRequest& request, const IsolationPolicy& policy) {
   const BubblewrapTrial& trial = bubblewrap_trial(request.drop_root);
-  bool namespaces = policy.wanted >= Level::namespaces && trial.form.has_value();
+  bool namespaces = uses_namespaces(request, policy);
   if (policy.required >= Level::namespaces && !namespaces)
     return fail(
         ErrorCode::environment, "isolation by namespaces is required and not to be had",

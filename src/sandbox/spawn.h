@@ -38,6 +38,14 @@ struct SpawnRequest {
   /// One writable folder (a compiler's output), seen as kWritableInside where there are namespaces;
   /// also the working directory, so name files in it relatively.
   std::filesystem::path writable;
+  /// Host folder -> path inside, read-only, beside those. Without namespaces they stay at their own
+  /// place (uses_namespaces).
+  std::vector<std::pair<std::filesystem::path, std::string>> folders;
+  /// Device nodes (a GPU's), at their own place. All others are those that every program expects.
+  std::vector<std::filesystem::path> devices;
+  /// It runs compilers: all of /usr and /bin, not the libraries alone.
+  bool programs = false;
+  uint64_t tmp_bytes = 0;  ///< of the private /tmp; 0: what the limits on memory and files allow
   /// Give up root first when we are root. Not for programs that must read root's files (nvcc from
   /// a root-owned cache).
   bool drop_root = true;
@@ -69,6 +77,9 @@ class Child {
 
 /// ErrorCode::environment when `policy.required` cannot be had.
 Result<std::unique_ptr<Child>> spawn(const SpawnRequest& request, const IsolationPolicy& policy);
+
+/// Whether spawn() would use namespaces, and so move `files` and `folders` to their paths inside.
+bool uses_namespaces(const SpawnRequest& request, const IsolationPolicy& policy);
 
 /// What this machine can do, tried once with /usr/bin/true: for `fiel doctor` and for verdicts.
 const IsolationReport& probe();

@@ -6,17 +6,22 @@
 
 namespace fiel::worker {
 
-PythonLaunch python_launch(const WorkerSpec& spec, const std::string& package) {
+PythonLaunch python_launch(const WorkerSpec& spec, const std::string& package, uint64_t max_tasks) {
   // sys.path[0] under -c is the working folder: a torch.py there must not be found.
   static constexpr const char* kStart =
       "import sys, runpy\n"
       "sys.path[0] = sys.argv.pop(1)\n"
+      "tasks = int(sys.argv.pop(1))\n"
+      "if tasks:\n"
+      "    import resource\n"
+      "    resource.setrlimit(resource.RLIMIT_NPROC, (tasks, tasks))\n"
       "runpy.run_module('fiel_worker', run_name='__main__', alter_sys=True)\n";
   PythonLaunch launch;
   launch.arguments = {spec.python.executable.string(),
                       "-c",
                       kStart,
                       package,
+                      std::to_string(max_tasks),
                       to_string(spec.role),
                       spec.device,
                       "3"};

@@ -14,8 +14,10 @@ struct PythonLaunch {
   std::vector<std::string> arguments;
   std::vector<std::pair<std::string, std::string>> variables;
 };
-/// `package` is the path of Fiel's package as the process sees it.
-PythonLaunch python_launch(const WorkerSpec& spec, const std::string& package);
+/// `package` is the path of Fiel's package as the process sees it. `max_tasks` bounds its processes
+/// and threads together, 0: not; set before anything of the candidate is loaded.
+PythonLaunch python_launch(const WorkerSpec& spec, const std::string& package,
+                           uint64_t max_tasks = 0);
 Result<PythonLaunch> python_launch(const WorkerSpec& spec);
 
 struct ChannelEnds {

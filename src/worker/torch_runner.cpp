@@ -7,16 +7,13 @@ constexpr int64_t kCopyTimeoutMs = 120'000;
 
 Json region_of(Region r) { return Json::object({{"offset", r.offset}, {"bytes", r.bytes}}); }
 
-/// [name, dtype, shape], or an object with these names.
+/// [name, shape, dtype]
 ModuleWeight read_weight(const Json& j) {
-  ModuleWeight w;
-  if (j.is_array() && j.size() == 3) {
-    w = {j.items()[0].as_string(), j.items()[1].as_string(), {}};
-    for (const Json& n : j.items()[2].items()) w.shape.push_back(n.as_int());
-    return w;
-  }
-  Leaf leaf = read_leaf(j);
-  return {j["name"].as_string(), leaf.dtype, leaf.shape};
+  if (!j.is_array() || j.size() != 3) return {};
+  ModuleWeight w{j.items()[0].as_string(), j.items()[2].as_string(), {}};
+  for (const Json& n : j.items()[1].items())
+    if (w.shape.size() < 16) w.shape.push_back(n.as_int());
+  return w;
 }
 
 }  // namespace

@@ -57,7 +57,11 @@ DeviceFacts read_facts(const Json& json) {
   f.driver = json["driver"].as_string();
   f.device_name = json["device_name"].as_string();
   f.device_uuid = json["device_uuid"].as_string();
-  f.compute_capability = json["compute_capability"].as_string();
+  const Json& capability = json["compute_capability"];
+  f.compute_capability = capability.as_string();
+  if (capability.size() == 2 && capability.is_array())  // [9, 0]
+    f.compute_capability = std::to_string(capability.items()[0].as_int()) + "." +
+                           std::to_string(capability.items()[1].as_int());
   f.memory_bytes = read_count(json["memory_bytes"]);
   f.l2_bytes = read_count(json["l2_bytes"]);
   f.multiprocessors =

@@ -55,7 +55,10 @@ struct TorchWorker::Frame {
 const char* to_string(Role role) { return role == Role::oracle ? "oracle" : "runner"; }
 
 TorchWorker::TorchWorker(std::unique_ptr<sandbox::Child> child, Fd socket, bool trusted)
-    : child_(std::move(child)), socket_(std::move(socket)), trusted_(trusted) {}
+    : child_(std::move(child)),
+      socket_(std::move(socket)),
+      isolation_(child_->isolation()),
+      trusted_(trusted) {}
 TorchWorker::~TorchWorker() = default;
 
 Result<std::unique_ptr<TorchWorker>> TorchWorker::start(const WorkerSpec& spec) {

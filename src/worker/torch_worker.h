@@ -63,7 +63,9 @@ class TorchWorker {
   bool alive();
   bool trusted() const { return trusted_; }
   bool waiting() const { return waiting_; }  ///< sent, not yet received
-  const sandbox::IsolationReport& isolation() const { return child_->isolation(); }
+  const sandbox::IsolationReport& isolation() const { return isolation_; }
+  /// For what is less apart than the sandbox itself knows.
+  void add_missing(std::string what) { isolation_.missing.push_back(std::move(what)); }
   sandbox::Child& process() { return *child_; }
 
  private:
@@ -78,6 +80,7 @@ class TorchWorker {
 
   std::unique_ptr<sandbox::Child> child_;
   Fd socket_;
+  sandbox::IsolationReport isolation_;
   bool trusted_ = false, waiting_ = false, dead_ = false;
   uint32_t sequence_ = 0;
   std::vector<uint8_t> received_;

@@ -44,6 +44,7 @@ int run_cli(const std::vector<std::string>& words, const Context& context);
 
 int exit_code_of(const Error& error);
 
+Command init_command();
 Command judge_command();
 Command profile_command();
 Command runs_command();

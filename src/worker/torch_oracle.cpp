@@ -47,6 +47,10 @@ FloorFacts read_floor(const Json& j) {
           read_number(flops["fp16"]), read_number(flops["bf16"])};
 }
 
+WindowBytes read_windows(const Json& j) {
+  return {read_count(j["inputs"]), read_count(j["outputs"]), read_count(j["weights"])};
+}
+
 OpenedTask read_task(Json reply) {
   OpenedTask t;
   t.name = reply["name"].as_string();
@@ -58,6 +62,7 @@ OpenedTask read_task(Json reply) {
   t.weight_bytes = read_count(reply["weight_bytes"]);
   t.input_bytes = read_count(reply["input_bytes"]);
   t.output_bytes = read_count(reply["output_bytes"]);
+  t.windows = read_windows(reply["window_bytes"]);
   t.floor = read_floor(reply["floor"]);
   for (const Json& v : reply["shape_variants"].items())
     t.shape_variants.push_back({v["name"].as_string(), v["note"].as_string()});
@@ -144,7 +149,8 @@ Answer<OpenedTask> TorchOracle::open_task(const OpenTask& task, const AskOptions
 }
 
 Answer<PreparedCase> TorchOracle::prepare(const Prepare& p, const AskOptions& options) {
-  Json request = Json::object({{"op", "prepare"}, {"probe", p.probe}, {"variant", p.variant}});
+  Json request = Json::object({{"op", "prepare"}, {"probe", p.probe}});
+  if (p.variant) request["variant"] = *p.variant;
   request["seed"] = seed_of(p.seed);
   request["weights"] = p.weights_seed ? seed_of(*p.weights_seed) : Json("given");
   if (!p.shape_variant.empty()) request["shape_variant"] = p.shape_variant;
@@ -156,6 +162,7 @@ Answer<PreparedCase> TorchOracle::prepare(const Prepare& p, const AskOptions& op
   if (c.id.is_null() && !c.dropped) return fail(nonsense("a case"));
   c.inputs = read_leaves(reply["inputs"]);
   c.outputs = read_leaves(reply["outputs"]);
+  c.windows = read_windows(reply["window_bytes"]);
   c.raw = std::move(reply);
   return c;
 }
@@ -206,6 +213,11 @@ Answer<std::vector<Impostor>> TorchOracle::impostors(const Json& cases, const As
     out.push_back(
         {i["impostor"].as_string(), i["rejected"].as_bool(), i["rejected_by"].as_string()});
   return out;
+}
+
+Answer<Json> TorchOracle::slots(Json request) {
+  request["op"] = "slots";
+  return worker_.ask(std::move(request), {.timeout_ms = kPlaceTimeoutMs});
 }
 
 Answer<TimedSamples> TorchOracle::time(Json request, const AskOptions& options) {

@@ -3,8 +3,8 @@
 //   FIEL_TRY(auto worker, TorchWorker::start({Role::oracle, python, "cpu"}));
 //   TorchOracle oracle(*worker);
 //   FIEL_TRY(auto task, oracle.open_task({.path = "task.py"}));
-//   FIEL_TRY(auto inputs, oracle.window(task.input_bytes + slack));
-//   FIEL_TRY(auto c, oracle.prepare({.probe = "given", .seed = 7}));
+//   FIEL_TRY(auto inputs, oracle.window(task.windows.inputs));
+//   FIEL_TRY(auto c, oracle.prepare({.seed = 7}));
 //   FIEL_TRY(auto placed, oracle.place({.case_id = c.id, .inputs = inputs.id, …}));
 //
 // Each answer keeps the reply as `raw`: fields that this header does not name are there. The
@@ -33,6 +33,10 @@ struct OpenTask {
 struct TaskInput : Leaf {
   Json domain;
 };
+/// How large windows must be, guard bands included.
+struct WindowBytes {
+  uint64_t inputs = 0, outputs = 0, weights = 0;
+};
 struct FloorFacts {
   double bytes = 0, fp32 = 0, tf32able = 0, fp16 = 0, bf16 = 0;  ///< floating-point operations
 };
@@ -45,6 +49,7 @@ struct OpenedTask {
   std::vector<Leaf> outputs;
   Json parameters;
   uint64_t weight_bytes = 0, input_bytes = 0, output_bytes = 0;
+  WindowBytes windows;  ///< at the task's own shapes
   FloorFacts floor;
   std::vector<ShapeVariant> shape_variants;
   std::vector<std::string> warnings;
@@ -54,7 +59,8 @@ struct OpenedTask {
 };
 
 struct Prepare {
-  std::string probe, variant;
+  std::string probe = "task-inputs";
+  std::optional<int64_t> variant;
   uint64_t seed = 0;
   std::optional<uint64_t> weights_seed;  ///< none: the given ones
   std::string shape_variant;
@@ -64,6 +70,7 @@ struct PreparedCase {
   Json id;  ///< `case`
   std::optional<std::string> dropped;
   std::vector<Leaf> inputs, outputs;
+  WindowBytes windows;  ///< at this case's shapes; weights as the task's
   Json raw;
 };
 
@@ -163,6 +170,8 @@ class TorchOracle {
   Answer<Verified> verify(const Verify& verify, const AskOptions& options = kLong);
   Answer<void> release(const Json& case_id);  ///< or "all"
   Answer<std::vector<Impostor>> impostors(const Json& cases, const AskOptions& options = kLong);
+  /// Lays out a case's slots in windows; without windows it says how large they must be.
+  Answer<Json> slots(Json request);
   /// `request` holds the fields of `time` in the contract; a runner's `control` there is an index
   /// into options.descriptors. The runners must be inside their own `time`
   /// (TorchRunner::start_time).

@@ -69,7 +69,7 @@ Answer<CopiedWeights> TorchRunner::weights(const Json& module, int64_t window, c
 }
 
 Answer<CalledModule> TorchRunner::call(const CallModule& call, int64_t timeout_ms) {
-  Json request = Json::object({{"op", "call"}, {"module", call.module}, {"in", call.in}});
+  Json request = Json::object({{"op", "call"}, {"module", call.module}, {"window", call.in}});
   request["inputs"] = call.inputs;
   request["out"] = call.out;
   request["region"] = region_of(call.region);

@@ -94,7 +94,8 @@ class Words(Case):
     def test_help_names_every_verb_and_goes_to_stdout(self):
         r = fiel("help")
         self.assertEqual(r.code, 0)
-        for verb in ("judge", "explain", "doctor", "tasks", "cache", "profile", "version"):
+        for verb in ("judge", "explain", "doctor", "tasks", "cache", "profile", "version",
+                     "init"):
             self.assertIn(verb, r.out)
             self.assertEqual(fiel("help", verb).code, 0)
             self.assertEqual(fiel(verb, "--help").code, 0)
@@ -420,6 +421,69 @@ class Schema(Case):
             _, v = self.judge(source)
             errors = [e.message for e in self.validator.iter_errors(v)]
             self.assertEqual(errors, [], v["status"])
+
+
+TORCH_TASK = """import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(features)
+
+    def forward(self, x, y):
+        return torch.relu(self.norm(x) + y)
+
+def get_inputs():
+    return [torch.randn(5, 7), torch.randn(5, 7).abs()]
+
+def get_init_inputs():
+    return [7]
+"""
+
+
+class Init(Case):
+    def test_a_native_task_on_stdout(self):
+        r = fiel("init", self.task)
+        self.assertEqual(r.code, 0, r.err)
+        for text in ("inputs[0]  x: f32[300]", "outputs[0]  y: f32[300]", "fiel_run", "n_inputs != 1"):
+            self.assertIn(text, r.out)
+
+    def test_a_file_is_not_overwritten_unless_asked(self):
+        kernel = os.path.join(self.folder.name, "k.py")
+        self.assertEqual(fiel("init", self.task, kernel).code, 0)
+        with open(kernel, encoding="utf-8") as f:
+            text = f.read()
+        compile(text, kernel, "exec")
+        self.assertIn("class ModelNew", text)
+        self.assertEqual(fiel("init", self.task, kernel).code, 2)
+        self.assertEqual(fiel("init", self.task, kernel, "--force").code, 0)
+
+    def test_what_is_no_task_is_a_usage_error(self):
+        kernel = self.write("kernel.py", "class ModelNew: pass\n")
+        r = fiel("init", kernel)
+        self.assertEqual(r.code, 2)
+        self.assertIn("it is a kernel", r.err)
+        self.assertEqual(fiel("init").code, 2)
+        self.assertEqual(fiel("init", self.task, "--kind", "cuda").code, 2)
+
+    def test_without_pytorch_the_remedy_is_a_command(self):
+        task = self.write("task.py", TORCH_TASK)
+        r = fiel("init", task, "--python", "/no/such/python")
+        self.assertEqual(r.code, 2)
+        self.assertIn("pip install torch", r.err)
+
+    def test_a_pytorch_task_names_arguments_then_parameters_and_buffers(self):
+        item = next(i for i in fiel("doctor", "--json").json()["items"] if i["id"] == "pytorch")
+        if item["state"] != "ok":
+            self.skipTest(item["found"])
+        r = fiel("init", self.write("task.py", TORCH_TASK))
+        self.assertEqual(r.code, 0, r.err)
+        lines = [line for line in r.out.splitlines() if "inputs[" in line and line.startswith("//")]
+        self.assertIn(": f32[5, 7], argument of forward", lines[0])
+        self.assertIn(": f32[5, 7], argument of forward", lines[1])
+        for name, kind in (("norm.weight: f32[7]", "parameter"), ("norm.running_var: f32[7]", "buffer"),
+                           ("norm.num_batches_tracked: i64[]", "buffer")):
+            self.assertTrue(any(name in line and line.endswith(kind) for line in lines[2:]), (name, r.out))
 
 
 class Doctor(Case):

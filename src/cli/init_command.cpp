@@ -1,0 +1,144 @@
+// fiel init: a kernel to start from, for a native or a PyTorch task.
+#include <fmt/core.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/python_outline.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "kernel/skeleton.h"
+#include "task/task.h"
+#include "task/torch_task.h"
+#include "worker/torch_oracle.h"
+
+namespace fiel::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<int64_t> extents(const Shape& shape) { return {shape.begin(), shape.end()}; }
+
+Result<kernel::Skeleton> native_skeleton(const std::string& path) {
+  FIEL_TRY(const task::Task t, task::load_task(path));
+  FIEL_TRY(const task::Instance at, t.instantiate(t.shape_sets[0]));
+  kernel::Skeleton s{path, {}, {}, ""};
+  for (size_t i = 0; i < at.inputs.size(); ++i)
+    s.inputs.push_back({at.input_specs[i].name, std::string(name_of(at.inputs[i].dtype)),
+                        extents(at.inputs[i].shape), kernel::kForwardArgument});
+  for (size_t i = 0; i < at.outputs.size(); ++i)
+    s.outputs.push_back({t.outputs[i].name, std::string(name_of(at.outputs[i].dtype)),
+                         extents(at.outputs[i].shape), ""});
+  return s;
+}
+
+/// "float32" as Fiel names it.
+std::string dtype_name(const std::string& torch) {
+  struct Row {
+    const char *torch, *name;
+  };
+  static constexpr Row kRows[] = {
+      {"float64", "f64"},        {"float32", "f32"},      {"float16", "f16"}, {"bfloat16", "bf16"},
+      {"float8_e4m3fn", "e4m3"}, {"float8_e5m2", "e5m2"}, {"int64", "i64"},   {"int32", "i32"},
+      {"int16", "i16"},          {"int8", "i8"},          {"uint8", "u8"},    {"bool", "bool"}};
+  for (const Row& r : kRows)
+    if (torch == r.torch) return r.name;
+  return torch;
+}
+
+kernel::SkeletonTensor tensor_of(const worker::Leaf& leaf, std::string name, std::string note) {
+  return {std::move(name), dtype_name(leaf.dtype), leaf.shape, std::move(note)};
+}
+
+/// The oracle runs the task file: only PyTorch knows its shapes.
+worker::Answer<kernel::Skeleton> ask_oracle(worker::TorchOracle& oracle, const std::string& path) {
+  FIEL_TRY_STATUS(oracle.hello("cpu"));
+  FIEL_TRY(auto task, oracle.open_task({.path = path}));
+  kernel::Skeleton s{path, {}, {}, ""};
+  for (size_t i = 0; i < task.inputs.size(); ++i) {
+    const std::string& name = task.inputs[i].path;
+    const bool number = name.find_first_not_of("0123456789") == std::string::npos;
+    s.inputs.push_back(
+        tensor_of(task.inputs[i], number ? "input" + name : name, kernel::kForwardArgument));
+  }
+  for (size_t i = 0; i < task.outputs.size(); ++i) {
+    const std::string& name = task.outputs[i].path;
+    s.outputs.push_back(
+        tensor_of(task.outputs[i], "output" + (name.empty() ? "" : "." + name), ""));
+  }
+  if (task.windows.weights == 0 || task.weight_bytes == 0) return s;
+  FIEL_TRY(auto prepared, oracle.prepare({}));
+  FIEL_TRY(auto window, oracle.window(task.windows.weights));
+  FIEL_TRY(auto weights, oracle.weights(prepared.id, window.id));
+  for (const auto& w : weights.leaves) s.inputs.push_back(tensor_of(w, w.name, w.kind));
+  return s;
+}
+
+Result<kernel::Skeleton> torch_skeleton(const std::string& path, const std::string& python) {
+  FIEL_TRY(const task::TorchTask task, task::load_torch_task(path));
+  FIEL_TRY(auto environment, worker::find_python(python));
+  FIEL_TRY(auto process, worker::TorchWorker::start({worker::Role::oracle, environment, "cpu"}));
+  worker::TorchOracle oracle(*process);
+  std::error_code error;
+  auto skeleton = ask_oracle(oracle, fs::absolute(task.path, error).string());
+  if (!skeleton) return fail(worker::to_error(skeleton.error()).with_context("reading " + path));
+  skeleton->task = path;
+  return std::move(*skeleton);
+}
+
+/// A PyTorch task's ModelNew is built with Model's arguments.
+Status add_constructor(const std::string& path, kernel::Skeleton& s) {
+  if (!task::is_torch_task(path)) return {};
+  FIEL_TRY(const std::string text, read_file(path));
+  if (python_outline(text).defines("get_init_inputs")) s.constructor = "*init_inputs";
+  return {};
+}
+
+Result<int> write(const std::string& path, const std::string& text, const Arguments& arguments,
+                  const Context& context) {
+  std::error_code error;
+  if (fs::exists(path, error) && !arguments.has("--force"))
+    return fail(ErrorCode::usage, fmt::format("{} exists already", printable(path, 200)),
+                "choose another name, or overwrite it with --force");
+  FIEL_TRY_STATUS(write_file_atomic(path, text));
+  context.story(fmt::format("wrote {}\n", printable(path, 200)));
+  return 0;
+}
+
+Result<int> run(const Arguments& arguments, const Context& context) {
+  const auto& words = arguments.positional;
+  if (words.empty() || words.size() > 2)
+    return fail(ErrorCode::usage, "'fiel init' needs a task, and may be told a file");
+  const std::string& task = words[0];
+  const bool named_python = words.size() == 2 && fs::path(words[1]).extension() == ".py";
+  FIEL_TRY(const std::string kind,
+           word_value(arguments, "--kind", {"cu", "py"}, named_python ? "py" : "cu"));
+  const bool torch = fs::path(task).extension() == ".py";
+  FIEL_TRY(kernel::Skeleton skeleton,
+           torch ? torch_skeleton(task, arguments.value("--python").value_or(""))
+                 : native_skeleton(task));
+  FIEL_TRY_STATUS(add_constructor(task, skeleton));
+  const std::string text =
+      kind == "py" ? kernel::module_skeleton(skeleton) : kernel::bare_skeleton(skeleton);
+  if (words.size() == 2) return write(words[1], text, arguments, context);
+  context.print(text);
+  return 0;
+}
+
+}  // namespace
+
+Command init_command() {
+  return {
+      {"init",
+       "TASK [FILE]",
+       "a kernel to start from: what it gets and what it must write",
+       {{"--kind", "cu|py", "a bare .cu (the default), or a .py with ModelNew"},
+        {"--python", "PATH", "the Python that has PyTorch, for a PyTorch task"},
+        {"--force", "", "overwrite FILE"}},
+       "Without FILE the text goes to stdout. A PyTorch task's inputs are forward's arguments,\n"
+       "then its parameters and buffers; its shapes are asked of PyTorch, on the CPU."},
+      run};
+}
+
+}  // namespace fiel::cli

@@ -150,7 +150,7 @@ Answer<OpenedTask> TorchOracle::open_task(const OpenTask& task, const AskOptions
 
 Answer<PreparedCase> TorchOracle::prepare(const Prepare& p, const AskOptions& options) {
   Json request = Json::object({{"op", "prepare"}, {"probe", p.probe}});
-  if (p.variant) request["variant"] = *p.variant;
+  if (!p.variant.empty()) request["variant"] = p.variant;
   request["seed"] = seed_of(p.seed);
   request["weights"] = p.weights_seed ? seed_of(*p.weights_seed) : Json("given");
   if (!p.shape_variant.empty()) request["shape_variant"] = p.shape_variant;

@@ -60,7 +60,7 @@ struct OpenedTask {
 
 struct Prepare {
   std::string probe = "task-inputs";
-  std::optional<int64_t> variant;
+  std::string variant;  ///< a number; empty: the first
   uint64_t seed = 0;
   std::optional<uint64_t> weights_seed;  ///< none: the given ones
   std::string shape_variant;

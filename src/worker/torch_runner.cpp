@@ -61,9 +61,15 @@ Answer<CopiedWeights> TorchRunner::weights(const Json& module, int64_t window, c
   FIEL_TRY(Json reply, worker_.ask(std::move(request), {.timeout_ms = kCopyTimeoutMs}));
   CopiedWeights c;
   c.copied = read_strings(reply["copied"]);
+  c.ambiguous = read_strings(reply["ambiguous"]);
   c.extra = read_strings(reply["extra"]);
   for (const Json& u : reply["unmatched"].items())
-    c.unmatched.push_back({u["name"].as_string(), u["shape"], u["candidate_shape"]});
+    c.unmatched.push_back({u["name"].as_string(), u["kind"].as_string(), u["shape"],
+                           u["candidate_name"], u["candidate_shape"]});
+  for (const Json& r : reply["renamed"].items())
+    if (r.size() == 3 && r.is_array())
+      c.renamed.push_back(
+          {r.items()[0].as_string(), r.items()[1].as_string(), r.items()[2].as_string()});
   c.how = reply["how"].as_string();
   return c;
 }
@@ -73,6 +79,7 @@ Answer<CalledModule> TorchRunner::call(const CallModule& call, int64_t timeout_m
   request["inputs"] = call.inputs;
   request["out"] = call.out;
   request["region"] = region_of(call.region);
+  if (call.private_inputs) request["private"] = true;
   FIEL_TRY(Json reply, worker_.ask(std::move(request), {.timeout_ms = timeout_ms}));
   CalledModule c;
   c.outputs = reply["outputs"];
@@ -114,10 +121,12 @@ Answer<Evidence> TorchRunner::evidence(const Json& module, int64_t window, const
   return e;
 }
 
-Answer<ModuleMemory> TorchRunner::memory(const Json& module) {
-  FIEL_TRY(Json reply, worker_.ask(Json::object({{"op", "memory"}, {"module", module}})));
+Answer<ModuleMemory> TorchRunner::memory(const Json& module, bool reset) {
+  Json request = Json::object({{"op", "memory"}, {"module", module}, {"reset", reset}});
+  FIEL_TRY(Json reply, worker_.ask(std::move(request)));
   return ModuleMemory{read_count(reply["allocated_peak"]), read_count(reply["reserved_peak"]),
-                      read_count(reply["setup_bytes"])};
+                      read_count(reply["setup_bytes"]), read_count(reply["used"]),
+                      read_count(reply["resident_peak"])};
 }
 
 Answer<void> TorchRunner::unload(const Json& module) {

@@ -38,11 +38,15 @@ struct LoadedModule {
 };
 
 struct UnmatchedWeight {
-  std::string name;
-  Json shape, candidate_shape;
+  std::string name, kind;
+  Json shape, candidate_name, candidate_shape;
+};
+struct RenamedWeight {
+  std::string name, candidate_name, by;  ///< shape or order
 };
 struct CopiedWeights {
-  std::vector<std::string> copied, extra;
+  std::vector<std::string> copied, ambiguous, extra;
+  std::vector<RenamedWeight> renamed;
   std::vector<UnmatchedWeight> unmatched;
   std::string how;  ///< state_dict, by_shape or seed_replay
 };
@@ -56,6 +60,7 @@ struct CallModule {
   Json inputs;     ///< a value
   int64_t out = 0;
   Region region;
+  bool private_inputs = false;  ///< it calls with copies: the window stays what it was
 };
 struct CalledModule {
   Json outputs;  ///< a value
@@ -76,7 +81,8 @@ struct Evidence {
   Json raw;
 };
 struct ModuleMemory {
-  uint64_t allocated_peak = 0, reserved_peak = 0, setup_bytes = 0;
+  uint64_t allocated_peak = 0, reserved_peak = 0, setup_bytes = 0;  ///< the peaks: of PyTorch, GPU
+  uint64_t used = 0, resident_peak = 0;  ///< of the whole device; of the process on the host
 };
 
 class TorchRunner {
@@ -98,7 +104,7 @@ class TorchRunner {
   Answer<uint64_t> finish_time(int64_t timeout_ms);
   Answer<Evidence> evidence(const Json& module, int64_t window, const Json& inputs,
                             int64_t timeout_ms);
-  Answer<ModuleMemory> memory(const Json& module);
+  Answer<ModuleMemory> memory(const Json& module, bool reset = false);  ///< reset: new peaks
   Answer<void> unload(const Json& module);
   TorchWorker& worker() { return worker_; }
 

@@ -54,10 +54,12 @@ struct TorchWorker::Frame {
 
 const char* to_string(Role role) { return role == Role::oracle ? "oracle" : "runner"; }
 
-TorchWorker::TorchWorker(std::unique_ptr<sandbox::Child> child, Fd socket, bool trusted)
+TorchWorker::TorchWorker(std::unique_ptr<sandbox::Child> child, Fd socket, bool trusted,
+                         WorkerSpec spec)
     : child_(std::move(child)),
       socket_(std::move(socket)),
       isolation_(child_->isolation()),
+      spec_(std::move(spec)),
       trusted_(trusted) {}
 TorchWorker::~TorchWorker() = default;
 
@@ -67,7 +69,7 @@ Result<std::unique_ptr<TorchWorker>> TorchWorker::start(const WorkerSpec& spec) 
   TrustedRequest request{std::move(launch.arguments), std::move(launch.variables),
                          ends.theirs.get()};
   FIEL_TRY(auto child, start_trusted(request));
-  return std::make_unique<TorchWorker>(std::move(child), std::move(ends.ours), true);
+  return std::make_unique<TorchWorker>(std::move(child), std::move(ends.ours), true, spec);
 }
 
 bool TorchWorker::alive() { return !dead_ && child_->running(); }

@@ -50,7 +50,7 @@ class TorchWorker {
   /// A trusted one: a plain process of ours.
   static Result<std::unique_ptr<TorchWorker>> start(const WorkerSpec& spec);
   /// Around a process that was started otherwise. Only a trusted one may send descriptors.
-  TorchWorker(std::unique_ptr<sandbox::Child> child, Fd socket, bool trusted);
+  TorchWorker(std::unique_ptr<sandbox::Child> child, Fd socket, bool trusted, WorkerSpec spec = {});
   ~TorchWorker();
 
   /// The reply's object; `ok: false` and everything worse is a WorkerFault.
@@ -62,6 +62,7 @@ class TorchWorker {
 
   bool alive();
   bool trusted() const { return trusted_; }
+  const WorkerSpec& spec() const { return spec_; }
   bool waiting() const { return waiting_; }  ///< sent, not yet received
   const sandbox::IsolationReport& isolation() const { return isolation_; }
   /// For what is less apart than the sandbox itself knows.
@@ -81,6 +82,7 @@ class TorchWorker {
   std::unique_ptr<sandbox::Child> child_;
   Fd socket_;
   sandbox::IsolationReport isolation_;
+  WorkerSpec spec_;
   bool trusted_ = false, waiting_ = false, dead_ = false;
   uint32_t sequence_ = 0;
   std::vector<uint8_t> received_;

@@ -8,6 +8,7 @@
 #include "base/process.h"
 #include "worker/python_launch.h"
 #include "worker/torch_oracle.h"
+#include "worker/torch_pool.h"
 #include "worker/trusted_child.h"
 
 namespace fiel::worker {
@@ -164,6 +165,27 @@ TEST(TorchWorker, OutputIsBoundedAndKeepsTheEnd) {
   EXPECT_LE(worker->process().output.size(), 256u << 10);
   EXPECT_GT(worker->process().output_bytes, 20u << 20);
   EXPECT_NE(worker->process().output.find("the last words"), std::string::npos);
+}
+
+TEST(TorchPool, KeepsTrustedWorkersThatLive) {
+  TorchPool pool(1);
+  auto worker = fake("echo");
+  TorchWorker* kept = worker.get();
+  pool.give_back(std::move(worker));
+  EXPECT_EQ(pool.idle(), 1u);
+  auto again = pool.take({});
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->get(), kept);
+  EXPECT_TRUE((*again)->send(kRequest));
+  pool.give_back(std::move(*again));  // it owes an answer
+  pool.give_back(fake("echo", false));
+  auto dead = fake("garbage");
+  EXPECT_FALSE(dead->ask(kRequest));
+  pool.give_back(std::move(dead));
+  EXPECT_EQ(pool.idle(), 0u);
+  pool.give_back(fake("echo"));
+  pool.give_back(fake("echo"));
+  EXPECT_EQ(pool.idle(), 1u);
 }
 
 TEST(TorchWorker, ADeadWorkerDoesNotTouchTheNext) {

@@ -24,7 +24,7 @@ from .slots import SlotSet
 from .timed_call import Seeds, TimedRunner, synchronize
 
 _MAX_FAILURES = 8
-_MAX_HOLD_US = 1500  # below a time slice of the GPU (2 ms), at whose end it would change context
+_MAX_HOLD_US = 1500  # below a time slice of the GPU (about 2 ms), at whose end it changes context
 _ENTRY_TIMEOUT_MS, _CALL_TIMEOUT_MS = 60_000, 10_000
 
 

@@ -44,7 +44,7 @@ class Runner:
             pass_fds=[theirs.fileno()],
             env=os.environ | {
                 "PYTHONPATH": str(SOURCE / "src/worker/python"),
-                "TORCH_EXTENSIONS_DIR": f"{self.folder}/extensions", "HOME": self.folder,
+                "TMPDIR": self.folder, "HOME": self.folder,
             } | (environment or {}),
         )
         theirs.close()

@@ -60,7 +60,7 @@ class Calls(unittest.TestCase):
         self.assertEqual((out["a"][1][1], out["n"]), (None, 3))
 
     def test_strides_are_kept_where_dense_and_said_where_not(self):
-        x, out, reply = self.call("return x.t().clone(), (x + 0).t(), (x + 0)[:, ::2], (x[:1] + 0).expand(4, 8)")
+        x, out, reply = self.call("y = x + 0; return x.t().clone(), y.t(), y[:, ::2], y[:1].expand(4, 8)")
         leaves = reply["outputs"]["leaves"]
         self.assertEqual(leaves[1]["stride"], [1, 8])
         self.assertEqual((leaves[2]["stride"], leaves[2]["stride_was"]), ([4, 1], [8, 2]))
@@ -116,6 +116,10 @@ class Calls(unittest.TestCase):
         )
         self.assertEqual(self.refused(body)["fault"], "candidate")
 
+    def test_a_failure_shows_what_was_printed_before(self):
+        reply = self.refused("print('last words'); raise ValueError(1)")
+        self.assertIn("last words", reply["detail"])
+
     def test_memory_errors_are_memory(self):
         self.assertEqual(self.refused("raise MemoryError()")["fault"], "memory")
 
@@ -159,7 +163,8 @@ class Calls(unittest.TestCase):
                 pass  # its own loss: an answer or a death, never silence
 
     def test_threads_left_behind_do_not_keep_the_process(self):
-        body = "import threading, time; threading.Thread(target=time.sleep, args=(9999,)).start(); return x + 1"
+        body = "import threading, time\n        "
+        body += "threading.Thread(target=time.sleep, args=(9999,)).start(); return x + 1"
         runner = Runner()
         candidate = runner.load(runner.file("t.py", TASK), runner.file("c.py", module(body)))
         runner.call(candidate["module"], [torch.randn(4, 8)])

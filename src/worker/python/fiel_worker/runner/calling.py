@@ -7,7 +7,8 @@ import torch
 from .. import values
 from ..channel import Context
 from . import aliases, outputs, weights
-from .loading import classified, settle
+from .failures import foreign_code
+from .loading import settle
 from .module import named_attributes
 
 
@@ -25,11 +26,8 @@ class Calling:
         inputs = values.tensors_of(window, message["inputs"])
         if message.get("private"):
             inputs = private(inputs)
-        with self.printed.captured():
-            try:
-                result, clocks = timed_once(module, inputs, self.device)
-            except Exception as error:
-                raise classified(error, self.device, module.kind) from error
+        with foreign_code(self.printed, self.device, module.kind):
+            result, clocks = timed_once(module, inputs, self.device)
             tree, leaves, tensors = outputs.describe(result, self.device)
             shared = aliases.with_inputs(leaves, tensors, inputs)
             outputs.place(target, region, leaves, tensors)

@@ -7,11 +7,11 @@ import time
 import torch
 
 from .. import numerics, values
-from ..channel import Context, Fault, words_of
-from . import construct, sources
+from ..channel import Context, Fault
+from . import construct, extension, folder, sources
+from .failures import foreign_code
 from .memory import used_bytes
 from .module import Loaded, named_state
-from .printed import shortened
 
 CLASS_NAMES = {"reference": "Model", "module": "ModelNew", "folder": "ModelNew"}
 COMPILE_MODES = ("none", "default", "reduce-overhead", "max-autotune")
@@ -27,15 +27,13 @@ class Loading:
         if len(self.modules) >= MAX_MODULES:
             raise Fault("worker", f"over {MAX_MODULES} modules")
         flags = apply_policy(policy)
+        build = None if kind == "reference" else extension.Build(self.device)
         used_before, begin = used_bytes(self.device), time.perf_counter_ns()
-        with self.printed.captured():
-            try:
-                network = self._build(kind, message)
-            except Exception as error:
-                raise classified(error, self.device, kind) from error
+        with foreign_code(self.printed, self.device, kind):
+            network = self._build(kind, message, build)
         if kind == "reference" and isinstance(network, torch.nn.Module):
             network = numerics.cast_module(network, policy)
-        module = Loaded(network, network, kind, self.device, flags)
+        module = Loaded(network, network, kind, self.device, flags, build)
         module.policy = policy if kind == "reference" else "default"
         if compiled != "none":
             module.call = torch.compile(network, **compile_options(compiled))
@@ -48,29 +46,33 @@ class Loading:
             "build_ms": (time.perf_counter_ns() - begin) / 1e6,
             "weights": [described(name, tensor) for name, tensor in named_state(network)],
             "flags": flags,
-            "extension_log": "",
+            "extension_log": build.log() if build else "",
             "printed": self.printed.text(),
         }
 
-    def _build(self, kind: str, message: dict):
+    def _build(self, kind: str, message: dict, build):
         seed, path = message.get("init_seed", 0), message["path"]
         task_path = path if kind == "reference" else message["task_path"]
         task = sources.import_file(task_path, f"fiel_task_{len(sys.modules)}", "task")
         inputs = sources.init_inputs(task, seed)
-        module = task if kind == "reference" else self._candidate(kind, path, seed)
+        module = task if kind == "reference" else self._candidate(kind, path, seed, build)
         cls = getattr(module, CLASS_NAMES[kind], None)
         if cls is None:
-            raise Fault("candidate", f"{path.rsplit('/', 1)[-1]} defines no {CLASS_NAMES[kind]}")
+            blame = "task" if kind == "reference" else "candidate"
+            raise Fault(blame, f"{path.rsplit('/', 1)[-1]} defines no {CLASS_NAMES[kind]}")
         return construct.construct(cls, inputs, seed, self.device, message.get("mode", "train"))
 
-    def _candidate(self, kind: str, path: str, seed: int):
+    def _candidate(self, kind: str, path: str, seed: int, build: extension.Build):
         sources.seed_everything(seed)
         if kind == "folder":
-            raise Fault("unsupported", "work folders are not done yet")
+            return folder.load(path, self.device, build)
         return sources.import_file(path, f"candidate_{len(sys.modules)}", "candidate")
 
     def op_unload(self, message: dict, context: Context) -> dict:
-        self.modules.pop(message["module"], None)
+        module = self.modules.pop(message["module"], None)
+        if module is not None and module.build is not None:
+            module.build.remove()
+        del module
         gc.collect()
         settle(self.device)
         if self.device.startswith("cuda"):
@@ -101,22 +103,3 @@ def compile_options(mode: str) -> dict:
 def apply_policy(policy: str) -> dict:
     """Sets the numerics policy and says what was asserted of it."""
     return {"policy": policy, "asserted": numerics.apply(policy)}
-
-
-def classified(error: Exception, device: str, kind: str) -> Exception:
-    """Some failures are the machine's, not the candidate's: CUDA code where there is no GPU."""
-    if isinstance(error, Fault):
-        return error
-    text = words_of(error)
-    needs_gpu = ("NVIDIA driver", "not compiled with CUDA", "No CUDA GPUs", "0 active drivers")
-    if device == "cpu" and any(words in text for words in needs_gpu):
-        return Fault("unsupported", "this kernel needs a GPU", shortened(text, 2048))
-    if kind == "reference":
-        return Fault("task", text, formatted(error))
-    return error
-
-
-def formatted(error: BaseException) -> str:
-    import traceback
-
-    return "".join(traceback.format_exception(error))[-8192:]

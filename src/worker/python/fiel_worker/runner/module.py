@@ -17,6 +17,7 @@ class Loaded:
     kind: str
     device: str
     flags: dict
+    build: object = None  # extension.Build, for a candidate
     setup_bytes: int | None = None
     policy: str = "default"  # of numerics.py
     marks_steps: bool = False  # CUDA graph trees want to be told where a step begins

@@ -1,0 +1,5 @@
+#include "registry.h"
+
+PYBIND11_MODULE(cuda_extension, m) {
+  for (Registration registration : registrations()) registration(m);
+}

@@ -1,0 +1,11 @@
+import cuda_extension
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, alpha: float):
+        super().__init__()
+        self.alpha = alpha
+
+    def forward(self, a, b):
+        return cuda_extension.scaled_sum(a, b, self.alpha)

@@ -20,15 +20,6 @@ constexpr const char* kSlotPrefix = "tmp.";
 constexpr const char* kComplete = "complete";  ///< written last; its time is the last use
 constexpr auto kAbandonedAfter = std::chrono::hours(1);
 
-uint64_t bytes_below(const fs::path& folder) {
-  uint64_t total = 0;
-  std::error_code ec;
-  for (auto it = fs::recursive_directory_iterator(folder, ec);
-       !ec && it != fs::recursive_directory_iterator(); it.increment(ec))
-    if (it->is_regular_file(ec)) total += it->file_size(ec);
-  return total;
-}
-
 bool is_slot(const fs::path& p) { return p.filename().string().rfind(kSlotPrefix, 0) == 0; }
 
 struct Entry {
@@ -38,6 +29,20 @@ struct Entry {
 };
 
 }  // namespace
+
+FolderUsage usage_below(const fs::path& folder) {
+  FolderUsage usage;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code ignored;
+    if (it->is_symlink(ignored) || !it->is_regular_file(ignored)) continue;
+    ++usage.files;
+    const auto size = it->file_size(ignored);
+    if (!ignored) usage.bytes += size;
+  }
+  return usage;
+}
 
 BuildCache::Slot::Slot(Slot&& other) noexcept : folder_(other.release()) {}
 fs::path BuildCache::Slot::release() {
@@ -107,7 +112,7 @@ CacheUsage BuildCache::usage() const {
       ++u.abandoned;
     else
       ++u.entries;
-    u.bytes += bytes_below(e.path());
+    u.bytes += usage_below(e.path()).bytes;
   }
   return u;
 }
@@ -122,7 +127,8 @@ void BuildCache::evict() const {
       if (now - fs::last_write_time(e.path(), ec) > kAbandonedAfter) fs::remove_all(e.path(), ec);
       continue;
     }
-    Entry entry{e.path(), bytes_below(e.path()), fs::last_write_time(e.path() / kComplete, ec)};
+    Entry entry{e.path(), usage_below(e.path()).bytes,
+                fs::last_write_time(e.path() / kComplete, ec)};
     if (ec) entry.used = {};
     total += entry.bytes;
     entries.push_back(std::move(entry));

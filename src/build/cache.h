@@ -24,6 +24,12 @@ struct CacheUsage {
   uint64_t abandoned = 0;  ///< folders of builders that were killed
 };
 
+/// What lies below a folder; links are not followed and do not count.
+struct FolderUsage {
+  uint64_t files = 0, bytes = 0;
+};
+FolderUsage usage_below(const std::filesystem::path& folder);
+
 class BuildCache {
  public:
   static constexpr uint64_t kDefaultMaxBytes = 2ull << 30;

@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "build/cache.h"
 #include "cli/command.h"
 
 namespace fiel::cli {
@@ -14,23 +15,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Usage {
-  uint64_t files = 0, bytes = 0;
-};
-
-/// By first folder below the cache. Never follows links out of it.
-std::map<std::string, Usage> usage_of(const fs::path& root) {
-  std::map<std::string, Usage> by_folder;
+/// By first folder below the cache; files that lie in the cache itself are ".".
+std::map<std::string, build::FolderUsage> usage_of(const fs::path& root) {
+  std::map<std::string, build::FolderUsage> by_folder;
   std::error_code error;
-  for (fs::recursive_directory_iterator it(root, error), end; !error && it != end;
-       it.increment(error)) {
+  for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
-    if (it->is_symlink(ignored) || !it->is_regular_file(ignored)) continue;
-    const fs::path relative = it->path().lexically_relative(root);
-    Usage& u = by_folder[relative.has_parent_path() ? relative.begin()->string() : "."];
-    ++u.files;
-    const auto size = it->file_size(ignored);
-    if (!ignored) u.bytes += size;
+    if (it->is_symlink(ignored)) continue;
+    if (it->is_directory(ignored)) {
+      const build::FolderUsage below = build::usage_below(it->path());
+      if (below.files != 0) by_folder[it->path().filename().string()] = below;
+    } else if (it->is_regular_file(ignored)) {
+      build::FolderUsage& here = by_folder["."];
+      ++here.files;
+      const auto size = it->file_size(ignored);
+      if (!ignored) here.bytes += size;
+    }
   }
   return by_folder;
 }
@@ -38,7 +38,7 @@ std::map<std::string, Usage> usage_of(const fs::path& root) {
 Result<int> stats(const Arguments& arguments, const Context& context) {
   const fs::path root = cache_dir();
   const auto by_folder = usage_of(root);
-  Usage total;
+  build::FolderUsage total;
   for (const auto& [name, u] : by_folder) total.files += u.files, total.bytes += u.bytes;
   if (arguments.has("--json")) {
     Json j = Json::object();
@@ -63,7 +63,7 @@ Result<int> stats(const Arguments& arguments, const Context& context) {
 
 Result<int> clear(const Arguments& arguments, const Context& context) {
   const fs::path root = cache_dir();
-  Usage total;
+  build::FolderUsage total;
   for (const auto& [name, u] : usage_of(root)) total.files += u.files, total.bytes += u.bytes;
   std::error_code error;
   // Only what is inside goes: the folder itself may be a mount or somebody's choice.

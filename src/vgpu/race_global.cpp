@@ -1,15 +1,12 @@
 #include <algorithm>
 #include <bit>
 
-#include "vgpu/race.h"
+#include "vgpu/race_rules.h"
 
 namespace fiel::vgpu {
 namespace {
 
 constexpr uint64_t kPageShift = 12;
-constexpr uint32_t kSync = 1u << 31;
-constexpr uint32_t kManyLanes = 1u << 30;
-constexpr uint32_t kOpMask = kManyLanes - 1;
 constexpr size_t kMaxSearch = 4096;  // locations followed before an order counts as unknown
 
 }  // namespace
@@ -125,7 +122,7 @@ struct GlobalAccess {
   /// An earlier access against ours; `many` = by several lanes of its warp.
   void check(uint64_t address, uint32_t lane, bool other_wrote, uint32_t other_block, Epoch e,
              uint32_t op) const {
-    if (e == 0 || ((op & kSync) != 0 && request.synchronizing)) return;
+    if (e == 0 || both_synchronize(op, request)) return;
     if (other_block == block && warp_of(e) == warp) {
       bool other_lane = lane_of(e) != lane || (op & kManyLanes) != 0;
       if (other_lane && clock_of(e) == own_clock && (op & kOpMask) != request.op)
@@ -137,8 +134,7 @@ struct GlobalAccess {
   void granule(GlobalRaces::Page::Cell& cell, uint64_t address, uint32_t lane) const {
     check(address, lane, true, cell.write_block, cell.write, cell.write_op);
     Epoch mine = make_epoch(own_clock, warp, lane);
-    uint32_t op =
-        request.op | (request.synchronizing ? kSync : 0) | (request.many_lanes ? kManyLanes : 0);
+    uint32_t op = op_with_flags(request);
     if (request.write) {
       check_readers(cell, address, lane);
       cell.write = mine;
@@ -204,14 +200,11 @@ void GlobalRaces::access(BlockClocks& clocks, uint32_t block, uint32_t warp,
   GlobalAccess checker{
       *this, clocks, request,          sink,
       block, warp,   clocks.own(warp), known == knowledge_.end() ? nullptr : known->second.get()};
-  uint32_t lane = 0, other = 0;
-  if (request.write && !request.synchronizing && find_lanes_that_meet(request, lane, other)) {
-    bool equal = lanes_write_equal_values(request, lane, other);
-    checker.hit(request.addresses[lane], other,
-                equal ? FindingKind::same_value_race : FindingKind::global_race,
-                equal ? Grade::info : Grade::error, true, block,
-                make_epoch(clocks.own(warp), warp, lane), request.op);
-  }
+  check_lanes_that_meet(request, FindingKind::global_race,
+                        [&](uint32_t lane, uint32_t other, FindingKind kind, Grade grade) {
+                          checker.hit(request.addresses[lane], other, kind, grade, true, block,
+                                      make_epoch(clocks.own(warp), warp, lane), request.op);
+                        });
   uint32_t shift = static_cast<uint32_t>(std::min(2, std::countr_zero(request.bytes)));
   for (uint32_t m = request.mask; m != 0; m &= m - 1)
     checker.lane(static_cast<uint32_t>(std::countr_zero(m)), shift);

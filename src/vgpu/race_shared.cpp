@@ -4,16 +4,10 @@
 #include <bit>
 #include <cstring>
 
-#include "vgpu/race.h"
+#include "vgpu/race_rules.h"
 
 namespace fiel::vgpu {
 namespace {
-
-// Flags in write_op_ and read_op_, above the index of the instruction.
-constexpr uint32_t kSync = 1u << 31;       // a synchronising access
-constexpr uint32_t kManyLanes = 1u << 30;  // read_: more than one lane of the warp at this clock
-constexpr uint32_t kInexact = 1u << 29;    // read_: readers of different clocks share one tag
-constexpr uint32_t kOpMask = kInexact - 1;
 
 [[gnu::target("avx2")]] inline __m256i not_above(__m256i v, __m256i limit) {
   return _mm256_cmpeq_epi32(_mm256_max_epu32(v, limit), limit);
@@ -55,7 +49,7 @@ struct SharedAccess {
     Epoch e = races.write_[g];
     if (e == 0 || clock_of(e) <= clocks.floor(warp)) return;
     uint32_t op = races.write_op_[g];
-    if ((op & kSync) != 0 && request.synchronizing) return;
+    if (both_synchronize(op, request)) return;
     if (warp_of(e) == warp) {
       // Lanes of this very instruction are check_same_instruction()'s business.
       if (lane_of(e) != lane && clock_of(e) == own_clock && (op & kOpMask) != request.op)
@@ -70,7 +64,7 @@ struct SharedAccess {
     Epoch tag = races.read_[g];
     if (readers == 0 || clock_of(tag) <= clocks.floor(warp)) return;
     uint32_t op = races.read_op_[g];
-    if ((op & kSync) != 0 && request.synchronizing) return;
+    if (both_synchronize(op, request)) return;
     for (uint32_t m = readers & ~(1u << warp); m != 0; m &= m - 1) {
       uint32_t r = static_cast<uint32_t>(std::countr_zero(m));
       if (clock_of(tag) <= clocks.row(warp)[r]) continue;
@@ -87,8 +81,7 @@ struct SharedAccess {
     check_write_before(g, lane);
     Epoch mine = make_epoch(own_clock, warp, lane), tag = races.read_[g];
     uint32_t& readers = races.readers_[g];
-    uint32_t op =
-        request.op | (request.synchronizing ? kSync : 0) | (request.many_lanes ? kManyLanes : 0);
+    uint32_t op = op_with_flags(request);
     if (readers == 0 || clock_of(tag) <= clocks.floor(warp)) {
       readers = 1u << warp;
     } else if (readers == 1u << warp) {
@@ -107,19 +100,17 @@ struct SharedAccess {
     check_write_before(g, lane);
     check_reads_before(g, lane);
     races.write_[g] = make_epoch(own_clock, warp, lane);
-    races.write_op_[g] = request.op | (request.synchronizing ? kSync : 0);
+    races.write_op_[g] = op_with_flags(request) & ~kManyLanes;
     races.readers_[g] = 0;
   }
 
   /// True when two lanes write one address.
   bool check_same_instruction() const {
-    uint32_t lane = 0, other = 0;
-    if (!find_lanes_that_meet(request, lane, other)) return false;
-    bool equal = lanes_write_equal_values(request, lane, other);
-    hit(request.addresses[lane] >> races.shift_, other,
-        equal ? FindingKind::same_value_race : FindingKind::shared_race,
-        equal ? Grade::info : Grade::error, true, make_epoch(own_clock, warp, lane), request.op);
-    return true;
+    return check_lanes_that_meet(request, FindingKind::shared_race,
+                                 [&](uint32_t lane, uint32_t other, FindingKind kind, Grade grade) {
+                                   hit(request.addresses[lane] >> races.shift_, other, kind, grade,
+                                       true, make_epoch(own_clock, warp, lane), request.op);
+                                 });
   }
 
   /// Eight consecutive granules of one access, of which those under `lanes` count: true when all
@@ -259,7 +250,7 @@ struct SharedAccess {
   }
 
   [[gnu::target("avx2")]] void scattered() {
-    const bool meet = request.write && !request.synchronizing && check_same_instruction();
+    const bool meet = check_same_instruction();
     uint32_t many = 0;
     const bool was_many = request.many_lanes;
     uint32_t lanes = request.write ? request.mask : distinct_readers(many);

@@ -23,7 +23,11 @@ void x_axis(Drawing& d, const Axis& x, double top, double bottom, std::string (*
     // Labels that would touch are left out.
     if (x.at(t) - last < 44) continue;
     last = x.at(t);
-    d.text(x.at(t), bottom + 13, "middle", "tick", label(t));
+    // At the right edge a centred label would be cut.
+    if (x.at(t) > kRight - 14)
+      d.text(kChartWidth - 2, bottom + 13, "end", "tick", label(t));
+    else
+      d.text(x.at(t), bottom + 13, "middle", "tick", label(t));
   }
 }
 
@@ -92,9 +96,8 @@ std::string ratios_chart(const std::vector<MeasuredRatio>& ratios) {
   for (const MeasuredRatio& r : ratios) low = std::min(low, r.low), high = std::max(high, r.high);
   const double row = 34, bottom = 8 + row * static_cast<double>(ratios.size());
   Drawing d(bottom + 20);
-  const Axis x = Axis::logarithmic(low * 0.98, high * 1.02, 10, kRight - 8);
-  x_axis(d, x, 4, bottom, times_text);
-  d.line(x.at(1), 4, x.at(1), bottom, "one");
+  const Axis x = Axis::logarithmic(std::min(low, 0.9), std::max(high, 1.1), 14, kRight - 8);
+  x_axis(d, x, bottom - 4, bottom, times_text);
   for (size_t i = 0; i < ratios.size(); ++i) {
     const MeasuredRatio& r = ratios[i];
     const double y = 8 + row * static_cast<double>(i) + 22;
@@ -105,6 +108,8 @@ std::string ratios_chart(const std::vector<MeasuredRatio>& ratios) {
     d.text(10, y - 9, "start", "name",
            side_label(r.against, r.policy) + "  " + ratio_text(r) +
                (r.comparable ? "" : "  less accurate"));
+    d.line(x.at(1), y - 6, x.at(1), y + 8, "one");
+    d.line(10, y, kRight - 8, y, "grid");
     d.line(x.at(r.low), y, x.at(r.high), y, css + " thick");
     d.dot(x.at(r.value), y, 4, css, ratio_text(r));
   }
@@ -126,9 +131,9 @@ std::string errors_chart(const Json& probes) {
       found->second = std::max(found->second, ratio);
   }
   if (rows.empty()) return "";
-  const double row = 19, left = 112, bottom = 6 + row * static_cast<double>(rows.size());
+  const double row = 19, left = 104, bottom = 6 + row * static_cast<double>(rows.size());
   Drawing d(bottom + 20);
-  const Axis x = Axis::linear(0, 1.2, left, kRight - 20);
+  const Axis x = Axis::linear(0, 1.2, left, kRight);
   for (double t : {0.0, 0.5, 1.0}) {
     d.line(x.at(t), 4, x.at(t), bottom, t == 1.0 ? "one" : "grid");
     d.text(x.at(t), bottom + 13, "middle", "tick", t == 1.0 ? "bound" : share_label(t));
@@ -139,7 +144,7 @@ std::string errors_chart(const Json& probes) {
     const bool over = !(ratio <= 1);
     d.text(left - 6, y + 13, "end", "name", name);
     d.rect(left, y + 3, (over ? x.at(1.2) : x.at(ratio)) - left, row - 7, over ? "bad" : "good");
-    d.text(over ? kRight : x.at(ratio) + 4, y + 13, over ? "end" : "start", "tick",
+    d.text((over ? x.at(1.2) : x.at(ratio)) + 4, y + 13, "start", "tick",
            over ? "over" : share_label(ratio));
   }
   return d.svg("largest error of each probe as a share of its bound");

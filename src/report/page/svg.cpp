@@ -39,23 +39,24 @@ Axis Axis::logarithmic(double low, double high, double from, double to) {
   a.log_ = true;
   a.from_ = from;
   a.to_ = to;
-  // 1, 2, 5 of each decade, only the decades where there are many.
-  const int first = static_cast<int>(std::floor(std::log10(low)));
-  const int last = static_cast<int>(std::ceil(std::log10(high)));
-  std::vector<double> all;
-  for (int d = first; d <= last; ++d)
-    for (double m : {1.0, 2.0, 5.0})
-      if (last - first <= 3 || m == 1.0) all.push_back(m * std::pow(10, d));
-  a.low_ = all.front();
-  a.high_ = all.back();
-  for (double t : all) {
-    if (t <= low * 1.0001) a.low_ = t;
-    if (t >= high * 0.9999 && t < a.high_) a.high_ = t;
+  if (!(high > low * 1.02)) low *= 0.99, high *= 1.01;
+  const double margin = std::pow(high / low, 0.04);
+  a.low_ = low / margin;
+  a.high_ = high * margin;
+  if (a.high_ / a.low_ < 5) {
+    // Less than a decade: round numbers at equal steps say more than 1, 2, 5.
+    for (double t : linear(a.low_, a.high_, 0, 1).ticks())
+      if (t > a.low_ && t < a.high_) a.ticks_.push_back(t);
+    return a;
   }
-  if (!(a.high_ > a.low_)) a.high_ = a.low_ * 10;
-  const size_t every = all.size() > 8 ? (all.size() + 7) / 8 : 1;
-  for (size_t i = 0; i < all.size(); i += every)
-    if (all[i] >= a.low_ && all[i] <= a.high_) a.ticks_.push_back(all[i]);
+  const int first = static_cast<int>(std::floor(std::log10(a.low_)));
+  const int last = static_cast<int>(std::ceil(std::log10(a.high_)));
+  const int every = std::max((last - first) / 8, 1);
+  for (int d = first; d <= last; d += every)
+    for (double m : {1.0, 2.0, 5.0}) {
+      const double t = m * std::pow(10, d);
+      if (t >= a.low_ && t <= a.high_ && (last - first <= 3 || m == 1.0)) a.ticks_.push_back(t);
+    }
   return a;
 }
 

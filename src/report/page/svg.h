@@ -18,7 +18,8 @@ inline constexpr double kChartWidth = 360;
 
 class Axis {
  public:
-  /// Ends are moved outward to what ticks can label; `from` and `to` are where they are drawn.
+  /// `from` and `to` are where low and high are drawn; a linear axis ends at round numbers, a
+  /// logarithmic one leaves a margin.
   static Axis linear(double low, double high, double from, double to);
   static Axis logarithmic(double low, double high, double from, double to);
   double at(double value) const;  ///< clamped to the axis

@@ -30,7 +30,7 @@ p { margin: .3em 0; } .dim, small { color: var(--dim); } .mono, pre, code { font
   font-weight: 600; font-size: .85rem; text-transform: uppercase; letter-spacing: .03em; }
 .badge.good { background: var(--good); } .badge.bad { background: var(--bad); }
 .badge.warn { background: var(--warn); }
-.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 8px;
+.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(165px, 1fr)); gap: 8px;
   margin: 14px 0; }
 .facts div { background: var(--card); border-radius: 6px; padding: 8px 10px; }
 .facts b { display: block; font-size: 1.05rem; } .facts span { color: var(--dim); font-size: .8rem; }
@@ -51,8 +51,8 @@ svg .s2 { fill: var(--s2); stroke: var(--s2); } svg .s3 { fill: var(--s3); strok
 svg .s4 { fill: var(--s4); stroke: var(--s4); } svg .s5 { fill: var(--s5); stroke: var(--s5); }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .86rem; min-width: 100%; }
 th { text-align: left; color: var(--dim); font-weight: 500; } th, td { padding: 4px 14px 4px 0;
-  border-bottom: 1px solid var(--grid); vertical-align: top; } td.num, th.num { text-align: right;
-  font-variant-numeric: tabular-nums; white-space: nowrap; } td { min-width: 4.5em; }
+  border-bottom: 1px solid var(--grid); vertical-align: top; overflow-wrap: break-word; } td.num, th.num { text-align: right;
+  font-variant-numeric: tabular-nums; white-space: nowrap; } td.why { min-width: 16em; }
 .good-text { color: var(--good); } .bad-text { color: var(--bad); } .warn-text { color: var(--warn); }
 .finding { border-left: 3px solid var(--grid); padding: 2px 0 2px 10px; margin: 8px 0; }
 .finding.error { border-color: var(--bad); } .finding.warn { border-color: var(--warn); }
@@ -121,7 +121,7 @@ inline constexpr const char* kRunBody = R"html(<header>
 {{/charts}}</section>{{/has_charts}}
 <h2>Kernels</h2>
 <div class="scroll"><table><tr><th>verdict</th><th>kernel</th><th>task</th><th>numerics</th><th class="num">speed-up</th><th class="num">memory</th><th>why</th></tr>
-{{#rows}}<tr><td class="{{tone}}-text">{{status}}</td><td>{{kernel}}</td><td>{{task}}</td><td>{{numerics}}</td><td class="num">{{ratio}}</td><td class="num">{{memory}}</td><td>{{reason}}</td></tr>
+{{#rows}}<tr><td class="{{tone}}-text">{{status}}</td><td>{{kernel}}</td><td>{{task}}</td><td>{{numerics}}</td><td class="num">{{ratio}}</td><td class="num">{{memory}}</td><td class="why">{{reason}}</td></tr>
 {{/rows}}</table></div>
 <p class="dim"><small>{{footer}}</small></p>
 </body>

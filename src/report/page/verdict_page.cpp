@@ -49,9 +49,10 @@ List facts_of(const Json& v, const std::optional<Measured>& m) {
   if (v["resources"]["calls_compared"].as_int() > 0)
     facts << fact("calls compared in full",
                   format_count(static_cast<uint64_t>(v["resources"]["calls_compared"].as_int())));
-  facts << fact("protocol", v["protocol"].as_string());
-  facts << fact("isolation", v["isolation"]["level"].as_string());
-  facts << fact("seed", v["seed"].as_string());
+  for (const auto& [name, value] : {std::pair{"protocol", &v["protocol"]},
+                                    {"isolation", &v["isolation"]["level"]},
+                                    {"seed", &v["seed"]}})
+    if (!value->as_string().empty()) facts << fact(name, value->as_string());
   return facts;
 }
 
@@ -208,9 +209,10 @@ List charts_of(const store::Evidence& e, const std::optional<Measured>& m) {
 
 std::string footer_of(const Json& v) {
   const Json& e = v["environment"];
-  return fmt::format("fiel {} ({}) · {} · {} · {}", e["fiel_version"].as_string(),
-                     e["fiel_commit"].as_string(), e["compiler"].as_string(), e["isa"].as_string(),
-                     e["host"].as_string());
+  std::string text = "fiel";
+  for (const char* key : {"fiel_version", "fiel_commit", "compiler", "isa", "host"})
+    if (const std::string& word = e[key].as_string(); !word.empty()) text += " · " + word;
+  return text;
 }
 
 }  // namespace

@@ -445,7 +445,7 @@ class Init(Case):
     def test_a_native_task_on_stdout(self):
         r = fiel("init", self.task)
         self.assertEqual(r.code, 0, r.err)
-        for text in ("inputs[0]  x: f32[300]", "outputs[0]  y: f32[300]", "fiel_run", "n_inputs != 1"):
+        for text in ("inputs[0]  x: f32 [300]", "outputs[0]  y: f32 [300]", "fiel_run", "n_inputs != 1"):
             self.assertIn(text, r.out)
 
     def test_a_file_is_not_overwritten_unless_asked(self):
@@ -479,10 +479,10 @@ class Init(Case):
         r = fiel("init", self.write("task.py", TORCH_TASK))
         self.assertEqual(r.code, 0, r.err)
         lines = [line for line in r.out.splitlines() if "inputs[" in line and line.startswith("//")]
-        self.assertIn(": f32[5, 7], argument of forward", lines[0])
-        self.assertIn(": f32[5, 7], argument of forward", lines[1])
-        for name, kind in (("norm.weight: f32[7]", "parameter"), ("norm.running_var: f32[7]", "buffer"),
-                           ("norm.num_batches_tracked: i64[]", "buffer")):
+        self.assertIn(": f32 [5, 7], argument of forward", lines[0])
+        self.assertIn(": f32 [5, 7], argument of forward", lines[1])
+        for name, kind in (("norm.weight: f32 [7]", "parameter"), ("norm.running_var: f32 [7]", "buffer"),
+                           ("norm.num_batches_tracked: i64 []", "buffer")):
             self.assertTrue(any(name in line and line.endswith(kind) for line in lines[2:]), (name, r.out))
 
 

@@ -119,6 +119,7 @@ std::vector<Flag> judge_many_flags() {
       {"--resume", "RUN", "go on with a run that was stopped or killed ('last')"},
       {"--stop-after", "SECONDS", "end between two kernels, to be resumed (exit code 130)"},
       {"--no-store", "", "keep no evidence ('fiel runs' lists what is kept)"},
+      {"--export", "FORMAT=FILE,...", "also write it for other programs ('fiel help export')"},
       {"--exit-zero", "", "exit code 0 also for kernels that are not accepted"},
       kJsonFlag,
       {"--jsonl", "", "one verdict a line on stdout, as soon as it is reached"}};

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import unittest
+from xml.etree import ElementTree
 
 FIEL, SOURCE = sys.argv[1], sys.argv[2]
 STORE = tempfile.TemporaryDirectory()
@@ -62,7 +63,7 @@ class Result:
 
 def fiel(*words, cwd=None, timeout=120, env=None):
     begin = time.monotonic()
-    full = dict(os.environ, NO_COLOR="1", FIEL_STORE=STORE.name, **(env or {}))
+    full = {**os.environ, "NO_COLOR": "1", "FIEL_STORE": STORE.name, **(env or {})}
     p = subprocess.run([FIEL, *words], capture_output=True, cwd=cwd, timeout=timeout, env=full,
                        stdin=subprocess.DEVNULL)
     return Result(p.returncode, p.stdout.decode("utf-8"), p.stderr.decode("utf-8"),
@@ -484,6 +485,47 @@ class Init(Case):
         for name, kind in (("norm.weight: f32 [7]", "parameter"), ("norm.running_var: f32 [7]", "buffer"),
                            ("norm.num_batches_tracked: i64 []", "buffer")):
             self.assertTrue(any(name in line and line.endswith(kind) for line in lines[2:]), (name, r.out))
+
+
+class Reports(Case):
+    """A compile error full of what breaks formats, under a name that breaks annotations."""
+
+    def setUp(self):
+        super().setUp()
+        self.env = {"FIEL_STORE": os.path.join(self.folder.name, "store")}
+        self.hostile = os.path.join(self.folder.name, "a,b:c%.cu")
+        with open(self.hostile, "wb") as f:
+            f.write(b"#error \x1b[31mred ]]> \xef\xbf\xbe \xed\xa0\x80 \x00 </failure> " + b"x" * (2 << 20) + b"\n")
+        self.honest = self.write("honest.cu", HONEST)
+
+    def fiel(self, *words):
+        return fiel(*words, env=self.env)
+
+    def test_a_hostile_compile_error_is_a_well_formed_failure(self):
+        junit = os.path.join(self.folder.name, "junit.xml")
+        r = self.fiel("judge", self.task, self.hostile, self.honest, "--run", "r", "--export", "junit=" + junit)
+        self.assertEqual(r.code, 1, r.err)
+        root = ElementTree.parse(junit).getroot()
+        self.assertEqual([root.get(k) for k in ("tests", "failures", "errors")], ["2", "1", "0"])
+        failed = [c for c in root.iter("testcase") if c.find("failure") is not None]
+        self.assertTrue(failed[0].get("name").endswith("a,b:c%.cu"))
+        self.assertEqual(failed[0].find("failure").get("type"), "compile_error")
+        self.assertLess(os.path.getsize(junit), 1 << 20)
+        for name in ("sarif", "github", "markdown", "csv", "json", "kernelbench"):
+            self.assertEqual(self.fiel("export", "r", "--format", name).code, 0)
+        page = os.path.join(self.folder.name, "page.html")
+        self.assertEqual(self.fiel("report", "last", "--only", "a,b:c%.cu", "--html", page).code, 0)
+        with open(page, encoding="utf-8") as f:
+            self.assertNotIn("</failure>", f.read())
+
+    def test_runs_reports_and_exports_answer_unknown_names(self):
+        self.assertEqual(self.fiel("runs").code, 2)
+        self.assertEqual(self.fiel("judge", self.task, self.honest, "--run", "first").code, 0)
+        self.assertEqual(self.fiel("runs", "--json", "--check").json()["runs"][0]["name"], "first")
+        self.assertIn("did you mean 'first'", self.fiel("report", "fisrt").err)
+        self.assertIn("did you mean 'junit'", self.fiel("export", "first", "--format", "junti").err)
+        self.assertEqual(self.fiel("report", "first", "--only", "none.cu").code, 2)
+        self.assertIn("1 of 1 kernels accepted", self.fiel("report", "first").out)
 
 
 class Doctor(Case):

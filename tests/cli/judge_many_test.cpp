@@ -162,6 +162,16 @@ TEST_F(JudgeMany, PiecesOfLimitedTimeAddUp) {
   EXPECT_EQ(last.code, 0);
 }
 
+TEST_F(JudgeMany, ExportsAreWrittenBesideTheAnswer) {
+  const std::string good = write("good.cu", "correct"), bad = write("bad.cu", "incorrect");
+  const Outcome o = call({at("a.toml"), good, bad, "--jsonl", "--export",
+                          "csv=" + at("o.csv") + ",kernelbench=" + at("o.json") + ",github"});
+  EXPECT_EQ(split(trim(o.out), '\n').size(), 2u);
+  EXPECT_NE(o.err.find("::error file="), std::string::npos) << o.err;
+  EXPECT_EQ(read_file(at("o.csv"))->find("task,kernel,"), 0u);
+  EXPECT_EQ((*Json::parse(*read_file(at("o.json"))))["a"].size(), 2u);
+}
+
 TEST_F(JudgeMany, AnErrorEndsOneTaskButOnlyOnePairOfMany) {
   const std::string bad = write("a.cu", "error");
   EXPECT_EQ(call({at("a.toml"), bad}).code, 2);
@@ -194,6 +204,8 @@ TEST_F(JudgeMany, WordsThatContradictEachOtherAreUsageErrors) {
   EXPECT_EQ(call({"--tasks", at("*.toml"), "--kernels", at("*.cu"), good}).code, 2);
   EXPECT_EQ(call({at("a.toml"), good, "--stop-after", "soon"}).code, 2);
   EXPECT_EQ(call({"--resume", "nothing"}).code, 2);
+  EXPECT_EQ(call({at("a.toml"), good, "--export", "junti=x"}).error.find("there is no export"), 0u);
+  EXPECT_EQ(call({at("a.toml"), good, "--export", "csv"}).code, 2);
 }
 
 }  // namespace

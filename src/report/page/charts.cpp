@@ -108,7 +108,7 @@ std::string ratios_chart(const std::vector<MeasuredRatio>& ratios) {
     d.text(10, y - 9, "start", "name",
            side_label(r.against, r.policy) + "  " + ratio_text(r) +
                (r.comparable ? "" : "  less accurate"));
-    d.line(x.at(1), y - 6, x.at(1), y + 8, "one");
+    d.line(x.at(1), y - 5, x.at(1), y + 5, "thick");
     d.line(10, y, kRight - 8, y, "grid");
     d.line(x.at(r.low), y, x.at(r.high), y, css + " thick");
     d.dot(x.at(r.value), y, 4, css, ratio_text(r));

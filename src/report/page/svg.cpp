@@ -45,7 +45,8 @@ Axis Axis::logarithmic(double low, double high, double from, double to) {
   a.high_ = high * margin;
   if (a.high_ / a.low_ < 5) {
     // Less than a decade: round numbers at equal steps say more than 1, 2, 5.
-    for (double t : linear(a.low_, a.high_, 0, 1).ticks())
+    const Axis even = linear(a.low_, a.high_, 0, 1);
+    for (double t : even.ticks())
       if (t > a.low_ && t < a.high_) a.ticks_.push_back(t);
     return a;
   }

@@ -84,8 +84,12 @@ List witness_of(const Json& w) {
 
 List findings_of(const Json& findings) {
   List rows = new_list();
-  for (size_t i = 0; i < findings.items().size() && i < kFindings; ++i) {
-    const Json& f = findings.items()[i];
+  std::vector<const Json*> order;
+  for (const Json& f : findings.items()) order.push_back(&f);
+  std::stable_partition(order.begin(), order.end(),
+                        [](const Json* f) { return (*f)["grade"].as_string() == "ERROR"; });
+  for (size_t i = 0; i < order.size() && i < kFindings; ++i) {
+    const Json& f = *order[i];
     List row;
     const std::string& grade = f["grade"].as_string();
     row.set("grade", grade == "ERROR" ? "error" : grade == "WARN" ? "warn" : "info");

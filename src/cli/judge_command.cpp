@@ -3,11 +3,14 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/judge_many.h"
+#include "cli/pairing.h"
+#include "cli/torch_judging.h"
 #include "judge/judge.h"
 #include "task/task.h"
 
@@ -26,7 +29,7 @@ Result<uint64_t> choose_seed(const Arguments& arguments) {
 Result<judge::JudgeRequest> request_of(const Arguments& arguments, const Context& context) {
   judge::JudgeRequest request;
   FIEL_TRY(request.options.seed, choose_seed(arguments));
-  FIEL_TRY(const std::string device, word_value(arguments, "--device", {"virtual"}, "virtual"));
+  FIEL_TRY_STATUS(device_of(arguments));
   FIEL_TRY(const std::string protocol, word_value(arguments, "--protocol", {"strict"}, "strict"));
   FIEL_TRY(const std::string effort,
            word_value(arguments, "--budget", {"quick", "standard", "thorough"}, "standard"));
@@ -70,12 +73,26 @@ class NativeTasks {
 Result<int> run(const Arguments& arguments, const Context& context) {
   FIEL_TRY(const Arguments all, with_flags_of_run(arguments));
   FIEL_TRY(judge::JudgeRequest request, request_of(all, context));
-  FIEL_TRY(const JudgePlan plan, plan_judgements(all, context));
+  JudgePlan plan{.arguments = all};
+  if (all.has("--self")) {
+    if (all.positional.size() != 1)
+      return fail(ErrorCode::usage, "'--self' takes a task and no kernel",
+                  "fiel judge --self task.py");
+    plan.pairs.push_back(entry_of(all.positional.front(), all.positional.front()));
+  } else {
+    FIEL_TRY(plan, plan_judgements(all, context));
+  }
   NativeTasks tasks;
+  TorchJudging torch(all);
   const JudgePairFunction judge_pair =
       [&](const JudgePair& pair, const ProgressFunction& progress) -> Result<judge::Verdict> {
-    FIEL_TRY(const task::Task* task, tasks.load(pair.task));
     request.options.progress = progress;
+    if (std::filesystem::path(pair.task).extension() == ".py") return torch.judge(pair, request);
+    FIEL_TRY(const auto device, device_of(all));
+    if (device.value_or("virtual") == "cpu")
+      return fail(ErrorCode::usage, "a native task runs on the virtual device, not in PyTorch",
+                  "--device virtual");
+    FIEL_TRY(const task::Task* task, tasks.load(pair.task));
     return judge::judge_kernel(*task, pair.kernel, request);
   };
   return judge_many(plan, judge_pair, context);
@@ -83,7 +100,7 @@ Result<int> run(const Arguments& arguments, const Context& context) {
 
 std::vector<Flag> flags() {
   std::vector<Flag> all{
-      {"--device", "NAME", "where it runs: virtual (PTX on the CPU)"},
+      {"--device", "NAME", "virtual (PTX on the CPU), cpu (PyTorch tasks), cuda:N"},
       {"--protocol", "NAME", "probes and rules: strict"},
       {"--shapes", "A,B", "only these shape sets of the task"},
       {"--seed", "N", "replay a verdict; otherwise drawn in secret"},
@@ -94,6 +111,7 @@ std::vector<Flag> flags() {
        "of a whole judgement, then undecided (by budget: 300, 900, 7200)"},
       {"--require-isolation", "", "judge only inside the full sandbox"},
       {"-v", "", "every finding, and what isolation was in force"}};
+  for (const Flag& f : torch_judging_flags()) all.push_back(f);
   for (const Flag& f : judge_many_flags()) all.push_back(f);
   return all;
 }

@@ -46,7 +46,11 @@
   X(weights_in_place, "weights-in-place") \
   X(guard_bands, "guard-bands")           \
   X(schedules, "schedules")               \
-  X(repeated_calls, "repeated-calls")
+  X(repeated_calls, "repeated-calls")     \
+  X(other_shapes, "other-shapes")         \
+  X(module_state, "module-state")         \
+  X(other_mode, "other-mode")             \
+  X(timed_calls, "timed-calls")
 
 // id, name: what the judge itself finds; the virtual GPU's kinds are in vgpu/findings.h
 #define FIEL_JUDGE_FINDINGS(X)                   \
@@ -62,7 +66,17 @@
   X(refused_late, "refused-late")                \
   X(no_launch, "no-kernel-launched")             \
   X(output_flood, "output-flood")                \
-  X(protocol_broken, "runtime-protocol-broken")
+  X(protocol_broken, "runtime-protocol-broken")  \
+  X(structure_differs, "structure-differs")      \
+  X(output_aliases, "output-aliases-input")      \
+  X(state_differs, "state-differs")              \
+  X(weights_unmatched, "weights-unmatched")      \
+  X(weights_by_shape, "weights-by-shape")        \
+  X(task_warning, "task-warning")                \
+  X(events_disbelieved, "events-disbelieved")    \
+  X(below_floor, "below-physics-floor")          \
+  X(library_kernels, "library-kernels")          \
+  X(own_kernels, "own-kernels")
 
 namespace fiel::judge {
 
@@ -82,7 +96,7 @@ enum class JudgeFinding : uint8_t {
 #undef FIEL_X
 };
 inline constexpr int kStatusCount = 12;
-inline constexpr int kProbeCount = 16;
+inline constexpr int kProbeCount = 20;
 
 std::string_view name_of(VerdictStatus status);
 std::string_view name_of(Probe probe);
@@ -95,7 +109,7 @@ constexpr int number_of(VerdictStatus status) { return static_cast<int>(status);
 int exit_code_of(VerdictStatus status);
 
 struct Explanation {
-  std::string name, kind;  ///< "status", "probe", "finding", "numerics class", "exit code"
+  std::string name, kind;  ///< "status", "probe", "finding", "numerics class", "speed", "exit code"
   std::string text;        ///< paragraphs, not wrapped
   std::string remedy;      ///< what to do about it; may be empty
 };

@@ -73,7 +73,7 @@ constexpr std::array<Text, 12> kStatuses = {{
      "Choose shapes with --shapes, give --budget thorough, or raise --time-limit."},
 }};
 
-constexpr std::array<Text, 16> kProbes = {{
+constexpr std::array<Text, 20> kProbes = {{
     {"task-inputs",
      "The task's own inputs, drawn anew from three secret seeds at each shape. Answers to known "
      "seeds cannot be stored.",
@@ -141,9 +141,24 @@ constexpr std::array<Text, 16> kProbes = {{
      "times and wrong then is found; a defect in a random share p of the calls is missed with "
      "probability (1 − p)^n for n compared calls.",
      "Do not let the number of calls change the result."},
+    {"other-shapes",
+     "Inputs of other sizes that the reference accepts too: a batch of one, an odd one, irregular "
+     "images. A kernel may refuse them by an exception, which is noted; a wrong answer is a wrong "
+     "answer.",
+     "Take sizes from the arguments, or raise an exception for those that you do not support."},
+    {"module-state",
+     "Buffers after the call, such as BatchNorm's running statistics in train mode, compared like "
+     "outputs.",
+     "Update the module's buffers as the reference does, or judge with --mode eval."},
+    {"other-mode",
+     "The module in the other of train and eval mode. Answers that are wrong there are noted.", ""},
+    {"timed-calls",
+     "The calls whose time is taken. Each has fresh inputs from a secret seed; a secret share of "
+     "them is compared in full, and sampled elements of all.",
+     "Compute every call."},
 }};
 
-constexpr std::array<Text, 13> kFindings = {{
+constexpr std::array<Text, 23> kFindings = {{
     {"input-modified",
      "A byte of an input was written by the call, even if it was restored. Inputs belong to the "
      "caller.",
@@ -182,8 +197,49 @@ constexpr std::array<Text, 13> kFindings = {{
      "No call launched a kernel: copies alone did it, or the host computed the answer.", ""},
     {"output-flood", "The kernel's process printed more than is kept.", "Print less."},
     {"runtime-protocol-broken",
-     "The candidate's process sent something that the stand-in for the CUDA runtime never sends.",
-     "Use the CUDA runtime only."},
+     "The candidate's process sent something that the stand-in for the CUDA runtime, or the "
+     "PyTorch "
+     "worker, never sends.",
+     "Use the CUDA runtime or PyTorch only, and leave other descriptors alone."},
+    {"structure-differs",
+     "The outputs differ in nesting, shape, dtype, layout or device from what the reference gives.",
+     "Return what the reference returns: the same nesting, shapes and dtypes, on the device."},
+    {"output-aliases-input",
+     "An output shares memory with an input where the reference's does not: who writes to the one "
+     "changes the other.",
+     "Return memory of its own."},
+    {"state-differs",
+     "A buffer of the module differs from the reference's after the call. See `fiel explain "
+     "module-state`.",
+     ""},
+    {"weights-unmatched",
+     "Parameters or buffers of the reference for which the candidate has no counterpart of the "
+     "same "
+     "name or shape: they keep what the candidate's constructor drew. A wrong answer is then no "
+     "evidence against the kernel, and the verdict is `unsupported`.",
+     "Keep the reference's parameter names and shapes in ModelNew."},
+    {"weights-by-shape",
+     "The candidate names some parameters otherwise; they were given by shape, or by order where "
+     "several have one shape.",
+     ""},
+    {"task-warning", "Something about the task file that limits what a verdict can say.", ""},
+    {"events-disbelieved",
+     "The device times that the kernel's process claimed are less than the judge's own clock "
+     "allows. "
+     "The clock's times were credited instead.",
+     "Order all work before forward returns; leave torch.cuda.Event alone."},
+    {"below-physics-floor",
+     "The credited time is below nine tenths of what the device needs to move the task's bytes, to "
+     "do "
+     "its arithmetic at the measured class, or to launch at all.",
+     "Compute the outputs within the call."},
+    {"library-kernels",
+     "Kernels of cuBLAS, cuDNN or another library, or of the framework, did the work in a track "
+     "that "
+     "asks for own ones.",
+     "Judge with --track any, or write the kernel."},
+    {"own-kernels", "Own kernels did the work in a track that asks for libraries.",
+     "Judge with --track any."},
 }};
 
 constexpr std::array<Text, 8> kNumerics = {{
@@ -217,6 +273,20 @@ constexpr std::array<Text, 8> kNumerics = {{
      "Look at the witness."},
 }};
 
+constexpr std::array<Text, 5> kSpeeds = {{
+    {"faster",
+     "The whole 95 % interval of the ratio against the headline baseline, the fastest that is at "
+     "least as accurate, is above 1.01.",
+     ""},
+    {"same", "The whole 95 % interval of the ratio lies within 1/1.01 and 1.01.", ""},
+    {"slower", "The whole 95 % interval of the ratio is below 1/1.01.", ""},
+    {"ambiguous",
+     "The interval lies over a border between faster, same and slower, and the time budget ended "
+     "before more samples could shrink it, or too few samples stand.",
+     "Give more --time-budget, or leave the GPU to the measurement."},
+    {"not_measured", "No time was taken: the field `why` says why.", ""},
+}};
+
 constexpr std::array<Text, 6> kExitCodes = {{
     {"0", "Accepted: every kernel that was judged is correct.", ""},
     {"1", "Judged, and at least one kernel was not accepted.", ""},
@@ -248,6 +318,7 @@ std::vector<Explanation> all_explanations() {
   FIEL_FINDINGS(FIEL_X)
 #undef FIEL_X
   append(list, kNumerics, "numerics class");
+  append(list, kSpeeds, "speed");
   append(list, kExitCodes, "exit code");
   return list;
 }

@@ -59,12 +59,6 @@ std::map<uint32_t, double> by_round(const TimedSide& side) {
 
 }  // namespace
 
-std::string_view name_of(SpeedDecision decision) {
-  static constexpr std::string_view names[] = {"faster", "same", "slower", "ambiguous",
-                                               "not_measured"};
-  return names[static_cast<size_t>(decision)];
-}
-
 Gap gap_of(std::span<const TimedSide* const> trusted) {
   std::vector<double> beside;
   for (const TimedSide* side : trusted)

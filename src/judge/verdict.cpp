@@ -107,6 +107,12 @@ Json to_json(const Environment& e) {
   j["device"] = e.device;
   j["isa"] = e.isa;
   j["host"] = e.host;
+  j["torch"] = e.torch;
+  j["python"] = e.python;
+  j["cuda"] = e.cuda;
+  j["driver"] = e.driver;
+  j["device_uuid"] = e.device_uuid;
+  j["notes"] = strings(e.notes);
   return j;
 }
 
@@ -177,6 +183,7 @@ Json to_json(const Verdict& v) {
   j["numerics"] = v.numerics ? Json(fiel::name_of(*v.numerics)) : Json();
   j["numerics_policy"] = v.numerics_policy;
   j["speed"] = v.speed;
+  j["measurement"] = v.measurement ? to_json(*v.measurement, false) : Json();
   j["witness"] = v.witness ? to_json(*v.witness) : Json();
   j["probes"] = list(v.probes);
   j["findings"] = list(v.findings);

@@ -96,6 +96,9 @@ struct SkippedShape {
 struct Environment {
   std::string fiel_version, fiel_commit;
   std::string compiler, device, isa, host;
+  // Of PyTorch tasks; empty elsewhere.
+  std::string torch, python, cuda, driver, device_uuid;
+  std::vector<std::string> notes;  ///< what is missing on this machine, and what it costs
 };
 
 struct Resources {

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "judge/shapes.h"
+#include "report/terminal_speed.h"
 
 namespace fiel::report {
 namespace {
@@ -228,6 +229,7 @@ std::string render(const Verdict& v, const TerminalStyle& style) {
   if (!v.compiler_output.empty())
     text += p.bold("  compiler\n") + indented(v.compiler_output) + "\n";
   if (v.resources.calls > 0) text += facts_block(v, p) + probe_table(v, p) + "\n";
+  if (v.measurement) text += render_measurement(*v.measurement);
   text += shapes_block(v, p);
   const bool failed = v.status != VerdictStatus::correct;
   if (!v.candidate_output.empty() && (style.verbose || failed))

@@ -28,6 +28,11 @@ Verdict full_verdict() {
   v.findings.push_back({});
   v.void_checks.push_back({});
   v.skipped_shapes.push_back({});
+  v.measurement = Measurement{};
+  v.measurement->sides.push_back({});
+  v.measurement->ratios.push_back({});
+  v.measurement->floor = Floor{};
+  v.measurement->kernels.push_back({});
   return v;
 }
 
@@ -47,6 +52,12 @@ TEST(VerdictJson, HasExactlyTheKeysOfThePublishedSchema) {
       {v["findings"].items()[0], "finding"},
       {v["void_checks"].items()[0], "void_check"},
       {v["skipped_shapes"].items()[0], "skipped_shape"},
+      {v["measurement"], "measurement"},
+      {v["measurement"]["ratios"].items()[0], "ratio"},
+      {v["measurement"]["sides"].items()[0], "side"},
+      {v["measurement"]["memory"], "memory"},
+      {v["measurement"]["floor"], "floor"},
+      {v["measurement"]["kernels"].items()[0], "kernel"},
       {v["isolation"], "isolation"},
       {v["environment"], "environment"},
       {v["resources"], "resources"}};
@@ -64,7 +75,8 @@ TEST(VerdictJson, NamesAndNumbersOfStatusesAreStable) {
     EXPECT_EQ(name_of(static_cast<VerdictStatus>(i)), names[i]);
     EXPECT_EQ(parse_status(names[i]), static_cast<VerdictStatus>(i));
   }
-  const Json& listed = schema()["properties"]["status"]["enum"];
+  const Json s = schema();
+  const Json& listed = s["properties"]["status"]["enum"];
   EXPECT_EQ(listed.size(), static_cast<size_t>(kStatusCount));
 }
 

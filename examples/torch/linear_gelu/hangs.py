@@ -1,0 +1,12 @@
+"""Never answers."""
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.linear = torch.nn.Linear(inputs, outputs)
+
+    def forward(self, x):
+        while True:
+            pass

@@ -1,0 +1,129 @@
+#include "cli/torch_judging.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "base/text.h"
+#include "judge/torch/judge_torch.h"
+#include "kernel/kernel.h"
+#include "worker/python_environment.h"
+#include "worker/python_sandbox.h"
+#include "worker/torch_pool.h"
+
+namespace fiel::cli {
+namespace {
+
+namespace torch = judge::torch;
+
+constexpr int kMaxDevice = 255;
+
+/// The driver's control device: without it there is no GPU to ask for.
+bool has_gpu() { return ::access("/dev/nvidiactl", R_OK | W_OK) == 0; }
+
+Result<std::vector<std::string>> baselines_of(const Arguments& arguments) {
+  static const std::vector<std::string> kKnown = {"eager", "compile", "reduce-overhead",
+                                                  "max-autotune"};
+  const auto words = arguments.value("--baselines");
+  if (!words) return std::vector<std::string>{"eager", "compile"};
+  std::vector<std::string> chosen;
+  for (std::string_view word : split(*words, ',')) {
+    const std::string name(trim(word));
+    if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end())
+      return fail(ErrorCode::usage, fmt::format("'{}' is no baseline", printable(name, 60)),
+                  "--baselines eager,compile,reduce-overhead,max-autotune");
+    chosen.push_back(name);
+  }
+  return chosen;
+}
+
+Result<torch::TorchRequest> request_of(const Arguments& arguments, const JudgePair& pair,
+                                       const judge::JudgeRequest& base) {
+  torch::TorchRequest r;
+  r.options = base.options;
+  FIEL_TRY(const auto device, device_of(arguments));
+  r.device = device ? *device : has_gpu() ? "cuda:0" : "cpu";
+  if (r.device == "virtual")
+    return fail(ErrorCode::usage, "a PyTorch task runs in PyTorch, not on the virtual device",
+                "--device cpu or --device cuda:0");
+  FIEL_TRY(r.mode, word_value(arguments, "--mode", {"train", "eval"}, "train"));
+  FIEL_TRY(const std::string track,
+           word_value(arguments, "--track", {"any", "own", "libraries"}, "any"));
+  r.track = track == "own"         ? torch::Track::own
+            : track == "libraries" ? torch::Track::libraries
+                                   : torch::Track::any;
+  FIEL_TRY(r.baselines, baselines_of(arguments));
+  FIEL_TRY(const uint64_t seconds, unsigned_value(arguments, "--time-budget", 60, 86'400));
+  const bool timed = r.device != "cpu" || arguments.has("--time-budget");
+  r.time_budget_ms = timed ? static_cast<int64_t>(seconds) * 1000 : 0;
+  r.load_timeout_ms = std::max<int64_t>(600'000, r.options.call_timeout_ms);
+  r.task_path = std::filesystem::absolute(pair.task).string();
+  r.shown_task = pair.task;
+  if (!arguments.has("--self")) r.kernel_path = pair.kernel;
+  return r;
+}
+
+torch::Workers workers_for(const torch::TorchRequest& request, const judge::JudgeRequest& base,
+                           const worker::PythonEnvironment& python) {
+  torch::Workers w;
+  const std::string device = request.device;
+  w.oracle = [=] { return worker::TorchWorker::start({worker::Role::oracle, python, device}); };
+  w.baseline = [=] { return worker::TorchWorker::start({worker::Role::runner, python, device}); };
+  w.candidate = [=, isolation = base.isolation](const std::string& uuid) {
+    worker::ConfinedRequest c;
+    c.python = python;
+    c.device = device;
+    c.device_uuid = uuid;
+    c.candidate = request.kernel_path.empty() ? request.task_path : request.kernel_path;
+    c.task = request.task_path;
+    sandbox::IsolationPolicy policy = isolation;
+    policy.limits = worker::python_limits();
+    return worker::start_confined_runner(c, policy);
+  };
+  return w;
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> device_of(const Arguments& arguments) {
+  const auto word = arguments.value("--device");
+  if (!word) return std::nullopt;
+  if (*word == "virtual" || *word == "cpu") return *word;
+  if (*word == "cuda") return "cuda:0";
+  if (word->starts_with("cuda:")) {
+    int number = -1;
+    const auto [end, error] =
+        std::from_chars(word->data() + 5, word->data() + word->size(), number);
+    if (error == std::errc() && end == word->data() + word->size() && number >= 0 &&
+        number <= kMaxDevice)
+      return fmt::format("cuda:{}", number);
+  }
+  return fail(ErrorCode::usage, fmt::format("'{}' is no device", printable(*word, 60)),
+              "--device virtual, cpu or cuda:0");
+}
+
+TorchJudging::TorchJudging(const Arguments& arguments) : arguments_(arguments) {}
+TorchJudging::~TorchJudging() = default;
+
+Result<judge::Verdict> TorchJudging::judge(const JudgePair& pair, const judge::JudgeRequest& base) {
+  FIEL_TRY(const torch::TorchRequest request, request_of(arguments_, pair, base));
+  FIEL_TRY(const worker::PythonEnvironment python,
+           worker::find_python(arguments_.value("--python").value_or("")));
+  return torch::judge(request, workers_for(request, base, python));
+}
+
+std::vector<Flag> torch_judging_flags() {
+  return {
+      {"--mode", "NAME", "PyTorch tasks: train (default, as KernelBench) or eval"},
+      {"--self", "", "PyTorch tasks: the reference against itself, as a control"},
+      {"--baselines", "A,B", "eager, compile, reduce-overhead, max-autotune (eager,compile)"},
+      {"--track", "NAME", "whose kernels may do the work: any (default), own, libraries"},
+      {"--time-budget", "SECONDS", "of timing on a GPU (60; 0: none)"},
+      {"--python", "FILE", "the Python that has PyTorch"},
+  };
+}
+
+}  // namespace fiel::cli

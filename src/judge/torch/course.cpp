@@ -1,0 +1,216 @@
+#include "judge/torch/course.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "judge/course.h"
+#include "judge/torch/seeds.h"
+
+namespace fiel::judge::torch {
+namespace {
+
+constexpr size_t kMaxFindings = 64;
+constexpr size_t kMaxPrinted = 4000;
+
+std::string shape_text(const Json& shape) { return shape.is_null() ? "none" : shape.dump(); }
+
+}  // namespace
+
+ProbeResult blank(Probe probe, const std::string& shape_set) {
+  ProbeResult r;
+  r.probe = probe;
+  r.shape_set = shape_set;
+  return r;
+}
+
+std::string shape_set_of(const Case& c) {
+  return c.wish.shape_variant.empty() ? kGivenShapes : c.wish.shape_variant;
+}
+
+Status TorchCourse::poll(const std::string& what) {
+  ++steps_;
+  const JudgeOptions& o = request_.options;
+  if (o.progress) o.progress({what, steps_, std::max(total_steps_, steps_)});
+  if (o.interrupted && o.interrupted())
+    return fail(ErrorCode::interrupted, "stopped before the verdict was reached");
+  return {};
+}
+
+void TorchCourse::decide(VerdictStatus status, std::string reason) {
+  decided_ = true;
+  verdict_.status = status;
+  verdict_.reason = std::move(reason);
+}
+
+void TorchCourse::note(FindingRecord finding) {
+  for (FindingRecord& known : verdict_.findings)
+    if (known.code == finding.code && known.detail == finding.detail) {
+      ++known.count;
+      return;
+    }
+  const bool error = finding.grade == vgpu::Grade::error;
+  if (verdict_.findings.size() < (error ? 2 : 1) * kMaxFindings)
+    verdict_.findings.push_back(std::move(finding));
+}
+
+bool TorchCourse::refused(const std::string& shape_set) const {
+  const auto& all = verdict_.refused_shapes;
+  return std::find(all.begin(), all.end(), shape_set) != all.end();
+}
+
+/// Turns a fault into a verdict, or into a refusal of a shape that the task does not list.
+bool TorchCourse::fault(const worker::WorkerFault& f, Stage stage, const Case* c) {
+  FaultVerdict v = verdict_of(f, stage);
+  const std::string shape = c != nullptr ? shape_set_of(*c) : kGivenShapes;
+  if (v.refusal && shape != kGivenShapes && answered_.count(shape) == 0) {
+    if (!refused(shape)) verdict_.refused_shapes.push_back(shape);
+    note(finding(JudgeFinding::shape_refused, vgpu::Grade::info,
+                 fmt::format("at {}: {}", shape, printable(f.what, 200)), Probe::other_shapes,
+                 shape, verdict_.resources.calls));
+    return false;
+  }
+  if (v.structure)
+    note(finding(JudgeFinding::structure_differs, vgpu::Grade::error, v.reason, c->probe, shape,
+                 verdict_.resources.calls));
+  decide(v.status, v.reason);
+  verdict_.unsupported_by = v.unsupported_by;
+  (v.status == VerdictStatus::compile_error ? verdict_.compiler_output
+                                            : verdict_.candidate_output) += v.output;
+  if (c == nullptr || v.status == VerdictStatus::unsupported) return false;
+  Witness w;
+  w.probe = c->probe;
+  w.shape_set = shape;
+  w.seed = c->wish.seed;
+  w.call = verdict_.resources.calls;
+  w.note = v.reason;
+  verdict_.witness = std::move(w);
+  return false;
+}
+
+Result<bool> TorchCourse::load() {
+  FIEL_TRY_STATUS(poll("loading " + verdict_.kernel));
+  FIEL_TRY(auto confined, workers_.candidate(oracle_.machine().device_uuid));
+  verdict_.isolation = confined.worker->isolation();
+  stage_ = std::make_unique<TempDir>(std::move(confined.stage));
+  candidate_ = std::make_unique<RunnerSide>(std::move(confined.worker), confined.device);
+  RunnerSettings s;
+  const bool self = request_.kernel_path.empty();
+  s.kind = self ? "reference" : "module";
+  s.task_path = confined.task;
+  s.path = self ? confined.task : confined.candidate;
+  s.mode = request_.mode;
+  s.init_seed = init_seed(request_.options.seed);
+  s.load_timeout_ms = request_.load_timeout_ms;
+  s.call_timeout_ms = request_.options.call_timeout_ms;
+  const auto loaded = candidate_->load(s);
+  if (!loaded) return fault(loaded.error(), Stage::loading, nullptr);
+  setup_ms_ = loaded->build_ms;
+  return true;
+}
+
+void TorchCourse::keep_unmatched(const worker::CopiedWeights& copied) {
+  weights_known_ = true;
+  unmatched_ = copied.unmatched;
+  if (copied.how == "by_shape")
+    note(finding(JudgeFinding::weights_by_shape, vgpu::Grade::info,
+                 "parameters of other names were given by their shapes", Probe::task_inputs,
+                 kGivenShapes, 0));
+  for (const auto& u : unmatched_)
+    note(finding(JudgeFinding::weights_unmatched, vgpu::Grade::warn,
+                 fmt::format("'{}' {} has no counterpart (the candidate's shape: {})", u.name,
+                             shape_text(u.shape), shape_text(u.candidate_shape)),
+                 Probe::task_inputs, kGivenShapes, 0));
+}
+
+/// Buffers may have changed by the last call: where there are any, they are given anew each time.
+Result<bool> TorchCourse::give_weights(const Case& c) {
+  if (!has_weights_) return true;
+  if (weights_known_ && !oracle_.has_buffers() && weights_given_ == c.wish.weights_seed)
+    return true;
+  FIEL_TRY(const OracleSide::WeightsAt at, oracle_.weights(c));
+  has_weights_ = at.any;
+  if (!at.any) return true;
+  const auto copied = candidate_->take(at);
+  if (!copied) return fault(copied.error(), Stage::weights, &c);
+  if (!weights_known_) keep_unmatched(*copied);
+  weights_given_ = c.wish.weights_seed;
+  return true;
+}
+
+/// Buffers as the call left them, behind the outputs in their window; null where the task has none.
+/// What a runner cannot say is null too, and missing buffers are wrong ones.
+Json TorchCourse::state_after(const Input& input) {
+  if (!oracle_.has_buffers() || request_.mode != "train") return {};
+  const uint64_t begin = input.region.offset + input.region.bytes + 65'536;
+  if (begin >= input.out->bytes) return {};
+  const auto state = candidate_->state(*input.out, {begin, input.out->bytes - begin});
+  return state ? *state : Json();
+}
+
+void TorchCourse::wrong(JudgedAnswer answer) {
+  for (FindingRecord& f : answer.findings) note(std::move(f));
+  verdict_.witness = std::move(answer.witness);
+  const bool only_values = answer.findings.empty() && verdict_.witness.has_value();
+  if (unmatched_.empty() || !only_values) {
+    decide(answer.status, std::move(answer.reason));
+    return;
+  }
+  const auto& u = unmatched_.front();
+  decide(VerdictStatus::unsupported,
+         fmt::format("it cannot be given the reference's weights: '{}' {} has no counterpart in it "
+                     "(shape there: {}), so its answers cannot be compared",
+                     printable(u.name, 100), shape_text(u.shape), shape_text(u.candidate_shape)));
+  verdict_.unsupported_by = "kernel";
+}
+
+Result<bool> TorchCourse::compare(const Case& c, const Input& input,
+                                  const worker::CalledModule& called, ProbeResult& result) {
+  const Json state = state_after(input);
+  FIEL_TRY(const worker::Verified seen,
+           oracle_.verify(c, called.outputs, lowest_class(request_.options.numerics), state));
+  const AnswerContext context{request_.options.numerics, verdict_.resources.calls, shape_set_of(c)};
+  JudgedAnswer answer = judge_answer(seen, c, called.aliases, context);
+  ++verdict_.resources.calls_compared;
+  ++result.compared;
+  result.relative_rms = std::max(result.relative_rms, answer.errors.relative_rms);
+  if (answer.worst_ratio > result.worst_ratio) {
+    result.worst_ratio = answer.worst_ratio;
+    result.worst_error = answer.worst_error;
+    result.worst_bound = answer.worst_bound;
+  }
+  if (!seen.outputs.empty()) {
+    errors_.take(answer.errors);
+    verdict_.numerics = errors_.numerics;
+  }
+  if (answer.right) return true;
+  wrong(std::move(answer));
+  return false;
+}
+
+Result<bool> TorchCourse::check(const Case& c, const Slots& slots, ProbeResult& result) {
+  FIEL_TRY_STATUS(
+      poll(fmt::format("{} at {}: {}", verdict_.task, shape_set_of(c), name_of(c.probe))));
+  FIEL_TRY(const bool given, give_weights(c));
+  if (!given) return false;
+  FIEL_TRY(const Input input, oracle_.place(c, slots));
+  ++verdict_.resources.calls;
+  ++result.calls;
+  const auto called = candidate_->call(input);
+  if (!called) return fault(called.error(), Stage::calling, &c);
+  answered_.insert(shape_set_of(c));
+  if (verdict_.candidate_output.size() < kMaxPrinted)
+    verdict_.candidate_output += printable(called->printed, kMaxPrinted);
+  return compare(c, input, *called, result);
+}
+
+void TorchCourse::finish(ProbeResult result) {
+  if (decided_ && result.outcome == ProbeOutcome::passed) {
+    result.outcome = ProbeOutcome::failed;
+    result.reason = verdict_.reason;
+  }
+  verdict_.probes.push_back(std::move(result));
+}
+
+}  // namespace fiel::judge::torch

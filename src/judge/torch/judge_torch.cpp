@@ -1,0 +1,86 @@
+#include "judge/torch/judge_torch.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "judge/environment.h"
+#include "judge/torch/course.h"
+#include "judge/torch/strict.h"
+#include "judge/torch/timed.h"
+
+namespace fiel::judge::torch {
+namespace {
+
+Result<Verdict> blank_verdict(const TorchRequest& request) {
+  Verdict v;
+  v.task_file = request.shown_task.empty() ? request.task_path : request.shown_task;
+  v.device = request.device;
+  v.seed = request.options.seed;
+  v.numerics_policy = std::string(judge::name_of(request.options.numerics));
+  v.environment = describe_environment();
+  if (request.kernel_path.empty()) {
+    v.kernel = "the reference itself";
+    return v;
+  }
+  v.kernel = printable(request.kernel_path, 1000);
+  FIEL_TRY(const std::string source, read_file(request.kernel_path, 16u << 20));
+  v.kernel_digest = sha256_hex(source);
+  return v;
+}
+
+void describe(const OracleSide& oracle, Verdict& v) {
+  const worker::DeviceFacts& m = oracle.machine();
+  v.task = printable(oracle.task().name, 200);
+  v.task_digest = oracle.task().digest;
+  v.environment.device = m.device_name;
+  v.environment.device_uuid = m.device_uuid;
+  v.environment.driver = m.driver;
+  v.environment.cuda = m.cuda;
+  v.environment.torch = m.torch;
+  v.environment.python = m.python;
+  v.environment.notes = m.notes;
+}
+
+Status judge_into(const TorchRequest& request, const Workers& workers, Verdict& v) {
+  FIEL_TRY(auto oracle, OracleSide::open(workers, request));
+  describe(*oracle, v);
+  FIEL_TRY(const bool judgeable, check_task(*oracle, request, v));
+  if (!judgeable) return {};
+  TorchCourse course(*oracle, workers, request, v);
+  FIEL_TRY_STATUS(run_strict(course));
+  const double n = static_cast<double>(v.resources.calls_compared);
+  if (v.status == VerdictStatus::correct && request.time_budget_ms > 0)
+    FIEL_TRY_STATUS(measure(course, workers));
+  v.missed_fraction = n > 0 ? 1 - std::pow(0.05, 1 / n) : 1;
+  return {};
+}
+
+/// What a fault of ours makes of the verdict. Interruptions and the user's mistakes are not faults.
+Result<Verdict> settle(const Error& error, Verdict v) {
+  if (error.code == ErrorCode::interrupted || error.code == ErrorCode::usage) return fail(error);
+  v.witness.reset();
+  const bool unsupported = error.code == ErrorCode::unsupported;
+  v.status = unsupported ? VerdictStatus::unsupported : VerdictStatus::harness_fault;
+  if (unsupported) v.unsupported_by = "device";
+  v.reason = printable(to_string(error), 600);
+  return v;
+}
+
+}  // namespace
+
+std::string_view name_of(Track track) {
+  static constexpr std::string_view names[] = {"any", "own", "libraries"};
+  return names[static_cast<size_t>(track)];
+}
+
+Result<Verdict> judge(const TorchRequest& request, const Workers& workers) {
+  FIEL_TRY(Verdict v, blank_verdict(request));
+  if (auto done = judge_into(request, workers, v); !done) return settle(done.error(), std::move(v));
+  return v;
+}
+
+}  // namespace fiel::judge::torch

@@ -1,0 +1,42 @@
+// What a judgement of a PyTorch task is asked for, and where its processes come from.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "judge/options.h"
+#include "sandbox/isolation.h"
+#include "worker/python_sandbox.h"
+#include "worker/torch_worker.h"
+
+namespace fiel::judge::torch {
+
+enum class Track : uint8_t { any, own, libraries };
+std::string_view name_of(Track track);
+
+/// Starts processes; each call another one.
+struct Workers {
+  using Starter = std::function<Result<std::unique_ptr<worker::TorchWorker>>()>;
+  Starter oracle, baseline;
+  /// Confined; the device's UUID is the oracle's word, empty on the CPU.
+  std::function<Result<worker::ConfinedRunner>(const std::string& device_uuid)> candidate;
+};
+
+struct TorchRequest {
+  JudgeOptions options;
+  std::string device = "cpu";         ///< as PyTorch names it
+  std::string mode = "train";         ///< as KernelBench leaves its modules
+  std::string task_path;              ///< absolute
+  std::string shown_task;             ///< as the user named it
+  std::string reference;              ///< a native task: the source of its generated module
+  std::string kernel_path;            ///< empty: the reference itself, as a control
+  int64_t load_timeout_ms = 600'000;  ///< compilers run in it
+  int64_t time_budget_ms = 60'000;    ///< of timing; 0: no timing
+  std::vector<std::string> baselines = {"eager", "compile"};
+  Track track = Track::any;
+};
+
+}  // namespace fiel::judge::torch

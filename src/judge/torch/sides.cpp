@@ -1,0 +1,202 @@
+#include "judge/torch/sides.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "judge/torch/seeds.h"
+
+namespace fiel::judge::torch {
+namespace {
+
+constexpr uint64_t kGuardBytes = 4096, kAlignment = 256;
+constexpr uint64_t kMaxBytes = 1ull << 46;  ///< beyond any device: sums cannot overflow
+constexpr uint64_t kMaxShift = 1ull << 16;
+constexpr size_t kKeptCases = 3;
+
+uint64_t times(uint64_t a, uint64_t b) {
+  return b != 0 && a > kMaxBytes / b ? kMaxBytes : std::min(a * b, kMaxBytes);
+}
+
+uint64_t item_bytes(std::string_view dtype) {
+  if (dtype == "complex128") return 16;
+  if (dtype == "float64" || dtype == "int64" || dtype == "complex64") return 8;
+  if (dtype == "float16" || dtype == "bfloat16" || dtype == "int16") return 2;
+  if (dtype == "bool" || dtype == "int8" || dtype == "uint8" || dtype.starts_with("float8"))
+    return 1;
+  return 4;
+}
+
+uint64_t extent_bytes(const worker::Leaf& leaf) {
+  uint64_t last = 1, packed = 1;
+  for (size_t i = 0; i < leaf.shape.size(); ++i) {
+    const uint64_t size = static_cast<uint64_t>(std::max<int64_t>(leaf.shape[i], 0));
+    packed = times(packed, size);
+    if (size > 0 && i < leaf.stride.size())
+      last += times(size - 1, static_cast<uint64_t>(std::max<int64_t>(leaf.stride[i], 0)));
+  }
+  // What a kernel returns may be laid out otherwise, in a type twice as wide.
+  return times(std::max(last, packed), item_bytes(leaf.dtype));
+}
+
+template <typename T>
+Result<T> mine(worker::Answer<T> answer, const char* what) {
+  if (!answer) return fail(worker::to_error(answer.error()).with_context(what));
+  if constexpr (std::is_void_v<T>)
+    return {};
+  else
+    return std::move(*answer);
+}
+
+}  // namespace
+
+uint64_t window_bytes(const std::vector<worker::Leaf>& leaves) {
+  uint64_t total = 4 * kGuardBytes + kMaxShift;
+  for (const worker::Leaf& leaf : leaves)
+    total += extent_bytes(leaf) + 2 * kGuardBytes + 2 * kAlignment;
+  return total;
+}
+
+Result<std::unique_ptr<OracleSide>> OracleSide::open(const Workers& workers,
+                                                     const TorchRequest& request) {
+  FIEL_TRY(auto process, workers.oracle());
+  std::unique_ptr<OracleSide> side(new OracleSide(std::move(process)));
+  FIEL_TRY(side->machine_, mine(side->oracle_.hello(request.device), "starting the oracle"));
+  worker::OpenTask open{request.task_path, request.mode, init_seed(request.options.seed),
+                        request.reference};
+  auto opened = side->oracle_.open_task(open);
+  if (!opened) {
+    Error error = worker::to_error(opened.error());
+    if (opened.error().kind == worker::Fault::task) {
+      error.code = ErrorCode::usage;
+      error.hint = "see docs/tasks.md for what a task file must define";
+    }
+    return fail(std::move(error).with_context("opening " + request.task_path));
+  }
+  side->task_ = std::move(*opened);
+  return side;
+}
+
+Result<Case> OracleSide::prepare(Probe probe, uint32_t variant, uint64_t seed,
+                                 std::optional<uint64_t> weights_seed,
+                                 const std::string& shape_variant, const Case* base) {
+  Case c;
+  c.probe = probe;
+  c.wish.probe = std::string(judge::name_of(probe));
+  c.wish.variant = fmt::format("{}", variant);
+  c.wish.seed = seed;
+  c.wish.weights_seed = weights_seed;
+  c.wish.shape_variant = shape_variant;
+  if (base != nullptr) c.wish.base = base->prepared.id;
+  FIEL_TRY(c.prepared, mine(oracle_.prepare(c.wish), "preparing inputs"));
+  return c;
+}
+
+Result<const worker::WindowHandle*> OracleSide::window(const std::string& side, Use use,
+                                                       uint64_t bytes) {
+  auto [at, fresh] = windows_.try_emplace({side, use});
+  if (!fresh && at->second.bytes >= bytes) return &at->second;
+  if (!fresh) (void)oracle_.drop_window(at->second.id);
+  auto made = oracle_.window(bytes);
+  if (!made) {
+    windows_.erase(at);
+    return fail(worker::to_error(made.error()).with_context("a window for tensors"));
+  }
+  at->second = std::move(*made);
+  return &at->second;
+}
+
+Result<Input> OracleSide::place(const Case& c, const Slots& slots, const std::string& side) {
+  Input input;
+  FIEL_TRY(input.in, window(side, slots.in, window_bytes(c.prepared.inputs)));
+  // Twice the outputs, since a kernel may return wider ones; behind them the buffers after the
+  // call.
+  const uint64_t state = has_buffers_ ? 2 * task_.weight_bytes + (4u << 20) : 0;
+  FIEL_TRY(input.out, window(side, slots.out, 2 * window_bytes(c.prepared.outputs) + state));
+  worker::Place place;
+  place.case_id = c.prepared.id;
+  place.inputs = input.in->id;
+  place.outputs = input.out->id;
+  place.shift_bytes = slots.shift_bytes;
+  place.poison = slots.poison;
+  FIEL_TRY(auto placed, mine(oracle_.place(place), "placing the inputs"));
+  input.value = std::move(placed.inputs);
+  input.region = {placed.output_offset, placed.output_bytes};
+  return input;
+}
+
+Result<OracleSide::WeightsAt> OracleSide::weights(const Case& c, const std::string& side) {
+  WeightsAt at;
+  const uint64_t bytes =
+      std::max<uint64_t>(worker::read_count(task_.raw["window_bytes"]["weights"]), kGuardBytes);
+  FIEL_TRY(at.window, window(side, Use::weights, bytes));
+  FIEL_TRY(auto placed, mine(oracle_.weights(c.prepared.id, at.window->id), "writing weights"));
+  at.any = !placed.leaves.empty();
+  at.buffers = std::any_of(placed.leaves.begin(), placed.leaves.end(),
+                           [](const auto& leaf) { return leaf.kind == "buffer"; });
+  has_buffers_ |= at.buffers;
+  at.leaves = std::move(placed.raw_leaves);
+  return at;
+}
+
+Result<worker::Verified> OracleSide::verify(const Case& c, const Json& outputs,
+                                            NumericsClass lowest, const Json& state) {
+  worker::Verify v{c.prepared.id, outputs, std::string(fiel::name_of(lowest)), state};
+  return mine(oracle_.verify(v), "comparing the outputs");
+}
+
+/// The latest stay: an answer to one of them is recognised as stale.
+void OracleSide::release(const Case& c) {
+  if (c.prepared.dropped) return;
+  leaving_.push_back(c.prepared.id);
+  if (leaving_.size() <= kKeptCases) return;
+  (void)oracle_.release(leaving_.front());
+  leaving_.pop_front();
+}
+
+worker::Answer<worker::LoadedModule> RunnerSide::load(const RunnerSettings& s) {
+  call_timeout_ms_ = s.call_timeout_ms;
+  FIEL_TRY(machine_, runner_.hello(device_));
+  worker::LoadModule load;
+  load.kind = s.kind;
+  load.path = s.path;
+  load.init_seed = s.init_seed;
+  load.mode = s.mode;
+  load.policy = s.policy;
+  load.compile = s.compile;
+  load.task_path = s.task_path;
+  FIEL_TRY(auto loaded, runner_.load(load, {.timeout_ms = s.load_timeout_ms}));
+  module_ = loaded.id;
+  return loaded;
+}
+
+worker::Answer<void> RunnerSide::map(const worker::WindowHandle& window) {
+  if (mapped_.count(window.id) != 0) return {};
+  FIEL_TRY_STATUS(runner_.map_window(window));
+  mapped_.insert(window.id);
+  return {};
+}
+
+worker::Answer<worker::CopiedWeights> RunnerSide::take(const OracleSide::WeightsAt& weights) {
+  FIEL_TRY_STATUS(map(*weights.window));
+  return runner_.weights(module_, weights.window->id, weights.leaves);
+}
+
+worker::Answer<worker::CalledModule> RunnerSide::call(const Input& input) {
+  FIEL_TRY_STATUS(map(*input.in));
+  FIEL_TRY_STATUS(map(*input.out));
+  worker::CallModule call;
+  call.module = module_;
+  call.in = input.in->id;
+  call.inputs = input.value;
+  call.out = input.out->id;
+  call.region = input.region;
+  return runner_.call(call, call_timeout_ms_);
+}
+
+worker::Answer<Json> RunnerSide::state(const worker::WindowHandle& window, worker::Region region) {
+  FIEL_TRY_STATUS(map(window));
+  return runner_.state(module_, window.id, region);
+}
+
+}  // namespace fiel::judge::torch

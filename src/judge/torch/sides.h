@@ -1,0 +1,131 @@
+// The two processes of a judgement: the oracle with its open task and its windows, and a runner
+// with its module.
+//
+//   FIEL_TRY(auto oracle, OracleSide::open(workers.oracle, request));
+//   FIEL_TRY(const Input input, oracle->place(c, slots));
+//   Answer<worker::CalledModule> called = runner.call(input);
+//
+// What fails at the oracle is an Error: of the task's author, or of this machine.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "judge/codes.h"
+#include "judge/torch/request.h"
+#include "tensor/compare.h"
+#include "worker/torch_oracle.h"
+#include "worker/torch_runner.h"
+
+namespace fiel::judge::torch {
+
+/// Shared memory by what it is for; a side's own, so that no two sides share any.
+enum class Use : uint8_t {
+  inputs,
+  other_inputs,
+  outputs,
+  other_outputs,
+  weights,
+  timed_inputs,
+  timed_outputs
+};
+
+struct Case {
+  worker::Prepare wish;
+  worker::PreparedCase prepared;
+  Probe probe = Probe::task_inputs;
+};
+
+/// An input set as a runner can reach it.
+struct Input {
+  const worker::WindowHandle* in = nullptr;
+  const worker::WindowHandle* out = nullptr;
+  Json value;
+  worker::Region region;
+};
+
+struct Slots {
+  Use in = Use::inputs, out = Use::outputs;
+  uint64_t shift_bytes = 0;
+  uint8_t poison = 0xff;
+};
+
+class OracleSide {
+ public:
+  static Result<std::unique_ptr<OracleSide>> open(const Workers& workers,
+                                                  const TorchRequest& request);
+
+  Result<Case> prepare(Probe probe, uint32_t variant, uint64_t seed,
+                       std::optional<uint64_t> weights_seed, const std::string& shape_variant = {},
+                       const Case* base = nullptr);
+  Result<Input> place(const Case& c, const Slots& slots, const std::string& side = {});
+  /// Parameters and buffers of the case, written for a side; the leaves say where.
+  struct WeightsAt {
+    const worker::WindowHandle* window = nullptr;
+    Json leaves;
+    bool any = false, buffers = false;
+  };
+  Result<WeightsAt> weights(const Case& c, const std::string& side = {});
+  Result<worker::Verified> verify(const Case& c, const Json& outputs, NumericsClass lowest,
+                                  const Json& state = {});
+  Result<const worker::WindowHandle*> window(const std::string& side, Use use, uint64_t bytes);
+  void release(const Case& c);
+
+  worker::TorchOracle& oracle() { return oracle_; }
+  const worker::OpenedTask& task() const { return task_; }
+  const worker::DeviceFacts& machine() const { return machine_; }
+  bool has_buffers() const { return has_buffers_; }
+
+ private:
+  explicit OracleSide(std::unique_ptr<worker::TorchWorker> process)
+      : process_(std::move(process)), oracle_(*process_) {}
+
+  std::unique_ptr<worker::TorchWorker> process_;
+  worker::TorchOracle oracle_;
+  worker::DeviceFacts machine_;
+  worker::OpenedTask task_;
+  std::map<std::pair<std::string, Use>, worker::WindowHandle> windows_;
+  bool has_buffers_ = false;
+  std::deque<Json> leaving_;  ///< released, but still known to the oracle
+};
+
+struct RunnerSettings {
+  std::string kind = "module", path, task_path;
+  std::string policy = "default", compile = "none", mode = "train";
+  uint64_t init_seed = 0;
+  int64_t load_timeout_ms = 600'000, call_timeout_ms = 60'000;
+};
+
+class RunnerSide {
+ public:
+  RunnerSide(std::unique_ptr<worker::TorchWorker> process, std::string device)
+      : process_(std::move(process)), runner_(*process_), device_(std::move(device)) {}
+
+  worker::Answer<worker::LoadedModule> load(const RunnerSettings& settings);
+  worker::Answer<worker::CopiedWeights> take(const OracleSide::WeightsAt& weights);
+  worker::Answer<worker::CalledModule> call(const Input& input);
+  worker::Answer<Json> state(const worker::WindowHandle& window, worker::Region region);
+  worker::Answer<void> map(const worker::WindowHandle& window);
+
+  worker::TorchRunner& runner() { return runner_; }
+  worker::TorchWorker& process() { return *process_; }
+  const Json& module() const { return module_; }
+  const worker::DeviceFacts& machine() const { return machine_; }
+
+ private:
+  std::unique_ptr<worker::TorchWorker> process_;
+  worker::TorchRunner runner_;
+  std::string device_;
+  worker::DeviceFacts machine_;
+  Json module_;
+  int64_t call_timeout_ms_ = 60'000;
+  std::set<int64_t> mapped_;
+};
+
+/// Room for leaves with guard bands around each.
+uint64_t window_bytes(const std::vector<worker::Leaf>& leaves);
+
+}  // namespace fiel::judge::torch

@@ -1,0 +1,293 @@
+#include "judge/torch/timed.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "judge/course.h"
+#include "judge/probe_inputs.h"
+#include "judge/timing.h"
+#include "judge/torch/contestants.h"
+#include "worker/frame_io.h"
+
+namespace fiel::judge::torch {
+namespace {
+
+constexpr size_t kControlBytes = 4096;
+constexpr int kSlots = 4;
+
+Result<Fd> control_page() {
+  Fd fd(::memfd_create("fiel-control", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd || ::ftruncate(fd.get(), kControlBytes) != 0)
+    return fail(ErrorCode::io, "no memory for a control page");
+  return fd;
+}
+
+class Session {
+ public:
+  Session(TorchCourse& course, std::vector<Contestant>& all) : course_(course), all_(all) {}
+
+  Status run();
+
+ private:
+  struct Entered {
+    Contestant* side;
+    Fd control;
+    Json slots;
+  };
+  Status enter(Contestant& side);
+  Result<Json> lay_out(Contestant& side);
+  Json opening() const;
+  Status chunks();
+  void take(const worker::TimedSamples& reply);
+  bool wrong_answers(const worker::TimedSamples& reply);
+  void compute();
+  void leave();
+
+  TorchCourse& course_;
+  std::vector<Contestant>& all_;
+  Case case_;
+  std::vector<Entered> entered_;
+};
+
+Result<Json> Session::lay_out(Contestant& side) {
+  worker::TorchWorker& oracle = course_.oracle().oracle().worker();
+  Json wish = Json::object({{"op", "slots"}, {"case", case_.prepared.id}, {"count", kSlots}});
+  const auto sizes = oracle.ask(wish);
+  if (!sizes) return fail(worker::to_error(sizes.error()).with_context("slots of timed calls"));
+  FIEL_TRY(const auto* in, course_.oracle().window(side.windows, Use::timed_inputs,
+                                                   worker::read_count((*sizes)["inputs_bytes"])));
+  FIEL_TRY(const auto* out, course_.oracle().window(side.windows, Use::timed_outputs,
+                                                    worker::read_count((*sizes)["outputs_bytes"])));
+  wish["inputs_window"] = in->id;
+  wish["outputs_window"] = out->id;
+  const auto laid = oracle.ask(wish);
+  if (!laid) return fail(worker::to_error(laid.error()).with_context("slots of timed calls"));
+  for (const worker::WindowHandle* w : {in, out})
+    if (const auto mapped = side.runner->map(*w); !mapped) side.drop(mapped.error().what);
+  Json slots = *laid;
+  slots["inputs_window"] = in->id;
+  slots["outputs_window"] = out->id;
+  return slots;
+}
+
+Status Session::enter(Contestant& side) {
+  FIEL_TRY(const OracleSide::WeightsAt weights, course_.oracle().weights(case_, side.windows));
+  if (weights.any)
+    if (const auto taken = side.runner->take(weights); !taken) side.drop(taken.error().what);
+  if (!side.present()) return {};
+  FIEL_TRY(Json slots, lay_out(side));
+  if (!side.present()) return {};
+  FIEL_TRY(Fd control, control_page());
+  Json request = Json::object({{"module", side.runner->module()},
+                               {"inputs_window", slots["inputs_window"]},
+                               {"outputs_window", slots["outputs_window"]},
+                               {"slots", slots["layout"]},
+                               {"graph", false}});
+  if (const auto sent = side.runner->runner().start_time(std::move(request), control.get());
+      !sent) {
+    side.drop(sent.error().what);
+    return {};
+  }
+  entered_.push_back({&side, std::move(control), slots["slots"]});
+  return {};
+}
+
+Json Session::opening() const {
+  Json runners = Json::array();
+  for (size_t i = 0; i < entered_.size(); ++i)
+    runners.push_back(Json::object(
+        {{"slots", entered_[i].slots}, {"control", i}, {"trusted", entered_[i].side->trusted}}));
+  const int64_t seed = static_cast<int64_t>(derive_seed(course_.request().options.seed, 4242) >> 1);
+  return Json::object({{"case", case_.prepared.id},
+                       {"runners", runners},
+                       {"seed", seed},
+                       {"cold", true},
+                       {"warmup", 3},
+                       {"call_timeout_ms", course_.request().options.call_timeout_ms},
+                       {"entry_timeout_ms", 120'000}});
+}
+
+void Session::take(const worker::TimedSamples& reply) {
+  Measurement& m = *course_.verdict().measurement;
+  for (const worker::TimedSample& s : reply.samples) {
+    const size_t at = static_cast<size_t>(s.runner);
+    if (s.runner < 0 || at >= entered_.size() || s.wall_ns <= 0) continue;
+    ++m.samples;
+    m.samples_verified += s.verified ? 1 : 0;
+    if (s.failed) continue;
+    TimeSample t;
+    t.round = static_cast<uint32_t>(std::max(s.round, 0));
+    t.wall_ns = s.wall_ns;
+    t.device_ns = s.device_ns;
+    t.host_ns = s.host_ns;
+    t.sm_clock_mhz = static_cast<uint32_t>(std::max(s.sm_clock_mhz, 0.0));
+    t.power_mw = static_cast<uint32_t>(std::max(s.power_mw, 0.0));
+    t.throttle = worker::read_count(s.throttle);
+    t.verified = s.verified;
+    entered_[at].side->side.samples.push_back(t);
+  }
+}
+
+/// A timed answer of the kernel that is wrong, or a loop that it left.
+bool Session::wrong_answers(const worker::TimedSamples& reply) {
+  for (size_t i = 0; i < reply.failures.size(); ++i) {
+    const worker::Verified& seen = reply.failures[i];
+    if (seen.raw["runner"].as_int(-1) != 0) continue;
+    Case c = case_;
+    c.probe = Probe::timed_calls;
+    const AnswerContext at{course_.request().options.numerics, worker::read_count(seen.raw["call"]),
+                           kGivenShapes};
+    JudgedAnswer a = judge_answer(seen, c, {}, at);
+    for (FindingRecord& f : a.findings) course_.note(std::move(f));
+    Verdict& v = course_.verdict();
+    v.witness = a.witness ? std::move(*a.witness) : Witness{};
+    v.witness->probe = Probe::timed_calls;
+    v.witness->shape_set = kGivenShapes;
+    course_.decide(VerdictStatus::incorrect,
+                   a.reason.empty() ? "a timed call's outputs changed after it was done"
+                                    : "in a timed call: " + a.reason);
+    return true;
+  }
+  const Json& ended = reply.raw["runners"].items().empty()
+                          ? reply.raw["none"]
+                          : reply.raw["runners"].items()[0]["ended"];
+  if (!ended.is_string()) return false;
+  course_.decide(VerdictStatus::runtime_error, "it left the timed calls: " + ended.as_string());
+  return true;
+}
+
+Status Session::chunks() {
+  const int64_t budget = course_.request().time_budget_ms;
+  Json request = opening();
+  worker::AskOptions options;
+  options.timeout_ms = budget + 600'000;
+  for (const Entered& e : entered_) options.descriptors.push_back(e.control.get());
+  const int64_t begin = worker::monotonic_ns();
+  uint32_t rounds = 0;
+  for (int look = 0; look < kMaxLooks; ++look) {
+    FIEL_TRY_STATUS(course_.poll(fmt::format("timing, {} rounds", next_rounds(rounds))));
+    const int64_t left = budget - (worker::monotonic_ns() - begin) / 1'000'000;
+    const uint32_t goal = next_rounds(rounds);
+    request["samples_max"] = goal - rounds;
+    request["budget_ms"] = std::max<int64_t>(left, 1'000);
+    request["verify_share"] = 0.1;
+    request["calls"] = 1;
+    request["lowest"] = fiel::name_of(lowest_class(course_.request().options.numerics));
+    request["leave"] = false;
+    auto reply = course_.oracle().oracle().time(request, options);
+    if (!reply) return fail(worker::to_error(reply.error()).with_context("timing"));
+    take(*reply);
+    if (wrong_answers(*reply)) break;
+    options.descriptors.clear();
+    request = Json::object();
+    request["clock"] = reply->raw["clock"];
+    rounds = goal;
+    compute();
+    const Measurement& m = *course_.verdict().measurement;
+    const bool known = m.headline && settled(m.ratios[*m.headline]);
+    if (known || (worker::monotonic_ns() - begin) / 1'000'000 >= budget) break;
+  }
+  request["leave"] = true;
+  request["samples_max"] = 0;
+  if (request.find("clock") != nullptr) (void)course_.oracle().oracle().time(request, options);
+  return {};
+}
+
+/// Credits every side and compares the kernel with each baseline.
+void Session::compute() {
+  Measurement& m = *course_.verdict().measurement;
+  std::vector<const TimedSide*> trusted;
+  for (const Contestant& c : all_)
+    if (c.trusted && c.present()) trusted.push_back(&c.side);
+  const Gap gap = gap_of(trusted);
+  m.sides.clear();
+  m.ratios.clear();
+  for (Contestant& c : all_) {
+    credit(c.side, gap, c.trusted ? Trust::trusted : Trust::hostile);
+    m.sides.push_back(c.side);
+    if (&c == &all_.front() || !c.present()) continue;
+    Ratio r = ratio_of(all_.front().side, c.side);
+    r.comparable = comparable(all_.front().errors, c.errors);
+    m.ratios.push_back(r);
+  }
+  choose_headline(m);
+}
+
+void Session::leave() {
+  for (Entered& e : entered_)
+    if (e.side->present()) (void)e.side->runner->runner().finish_time(10'000);
+}
+
+Status Session::run() {
+  const uint64_t seed = derive_seed(course_.request().options.seed, 4241);
+  FIEL_TRY(case_, course_.oracle().prepare(Probe::task_inputs, 0, seed, derive_seed(seed, 7)));
+  if (case_.prepared.dropped) {
+    course_.verdict().measurement->why = "no inputs to time: " + *case_.prepared.dropped;
+    return {};
+  }
+  for (Contestant& c : all_)
+    if (c.present()) FIEL_TRY_STATUS(enter(c));
+  if (entered_.empty() || entered_.front().side != &all_.front()) {
+    course_.verdict().measurement->why = "the kernel could not be put under the clock";
+    return {};
+  }
+  const Status done = chunks();
+  leave();
+  return done;
+}
+
+/// Calibrated once a device and driver; nothing on the CPU.
+std::optional<Calibration> calibration_for(TorchCourse& course) {
+  const worker::DeviceFacts& m = course.oracle().machine();
+  if (m.device_uuid.empty()) return std::nullopt;
+  if (auto known = load_calibration(cache_dir(), m.device_uuid, m.driver)) return known;
+  const auto figures = course.oracle().oracle().measure();
+  if (!figures) return std::nullopt;
+  const Calibration fresh = parse_calibration(*figures);
+  (void)save_calibration(cache_dir(), m.device_uuid, m.driver, fresh);
+  return fresh;
+}
+
+void judge_floor(TorchCourse& course, const std::optional<Calibration>& calibration) {
+  Verdict& v = course.verdict();
+  Measurement& m = *v.measurement;
+  if (!calibration || m.sides.empty() || !v.numerics) return;
+  const worker::FloorFacts& f = course.oracle().task().floor;
+  m.floor = floor_of({f.bytes, f.fp32, f.tf32able, f.fp16, f.bf16}, *calibration, *v.numerics,
+                     m.sides.front().median_ns);
+  const std::string why = impossible_time(m);
+  if (why.empty() || course.decided()) return;
+  course.note(finding(JudgeFinding::below_floor, vgpu::Grade::error, why, Probe::timed_calls,
+                      kGivenShapes, v.resources.calls));
+  course.decide(VerdictStatus::timing_invalid, why);
+}
+
+}  // namespace
+
+Status measure(TorchCourse& course, const Workers& workers) {
+  Verdict& v = course.verdict();
+  v.measurement = Measurement{};
+  v.measurement->memory.setup_ms = course.setup_ms();
+  const std::optional<Calibration> calibration = calibration_for(course);
+  FIEL_TRY(auto all, assemble(course, workers));
+  FIEL_TRY_STATUS(compare_accuracy(course, all));
+  Session session(course, all);
+  FIEL_TRY_STATUS(session.run());
+  judge_floor(course, calibration);
+  Measurement& m = *v.measurement;
+  if (!m.sides.empty() && !m.sides.front().events_believed)
+    course.note(finding(JudgeFinding::events_disbelieved, vgpu::Grade::warn,
+                        "the claimed device times are less than the judge's clock allows",
+                        Probe::timed_calls, kGivenShapes, v.resources.calls));
+  if (course.decided()) m.speed = SpeedDecision::not_measured;
+  if (course.decided()) m.reward = -1;
+  v.speed = std::string(judge::name_of(m.speed));
+  return {};
+}
+
+}  // namespace fiel::judge::torch

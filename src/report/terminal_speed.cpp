@@ -1,0 +1,84 @@
+#include "report/terminal_speed.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "base/text.h"
+
+namespace fiel::report {
+namespace {
+
+using judge::Measurement;
+using judge::Ratio;
+using judge::TimedSide;
+
+std::string label(const std::string& name, const std::string& policy) {
+  return policy.empty() ? name : name + ", " + policy;
+}
+
+std::string interval(double low, double high) {
+  if (!std::isfinite(low) || !std::isfinite(high)) return "[too few samples]";
+  return fmt::format("[{:.3f}, {:.3f}]", low, high);
+}
+
+const Ratio* ratio_for(const Measurement& m, const TimedSide& side) {
+  for (const Ratio& r : m.ratios)
+    if (r.against == side.name && r.policy == side.policy) return &r;
+  return nullptr;
+}
+
+std::string headline(const Measurement& m) {
+  std::string text = fmt::format("  speed  {}", judge::name_of(m.speed));
+  if (m.headline && *m.headline < m.ratios.size()) {
+    const Ratio& r = m.ratios[*m.headline];
+    text += fmt::format(": {:.3f} of {} {} in {} rounds", r.value, label(r.against, r.policy),
+                        interval(r.low, r.high), r.rounds);
+  }
+  if (!m.why.empty()) text += " (" + m.why + ")";
+  return text + "\n";
+}
+
+std::string row(const Measurement& m, const TimedSide& s) {
+  const std::string name = label(s.name, s.policy);
+  if (!s.unavailable.empty()) return fmt::format("  {:<24}not timed: {}\n", name, s.unavailable);
+  std::string text = fmt::format("  {:<24}{:>10}{:>9}", name, format_duration_ns(s.median_ns),
+                                 s.numerics ? fiel::name_of(*s.numerics) : std::string_view("-"));
+  if (const Ratio* r = ratio_for(m, s))
+    text += fmt::format("{:>9.3f}  {:<18}{}{}", r->value, interval(r->low, r->high),
+                        judge::name_of(r->decision), r->comparable ? "" : ", less accurate");
+  if (s.samples_set_aside > 0) text += fmt::format("  {} samples set aside", s.samples_set_aside);
+  if (!s.events_believed) text += "  times claimed were not believed";
+  return text + "\n";
+}
+
+std::string memory_line(const judge::MemoryUse& m) {
+  if (m.kernel_peak_bytes == 0) return {};
+  std::string text = "  memory " + format_bytes(m.kernel_peak_bytes) + " at most";
+  if (m.baseline_peak_bytes > 0)
+    text += fmt::format(", eager {} (efficiency {:.2f})", format_bytes(m.baseline_peak_bytes),
+                        m.efficiency);
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string render_measurement(const Measurement& m) {
+  if (m.sides.empty() && m.why.empty()) return {};
+  std::string text = headline(m);
+  if (!m.sides.empty())
+    text += fmt::format("  {:<24}{:>10}{:>9}{:>9}  {}\n", "side", "time", "class", "ratio",
+                        "95 % interval");
+  for (const TimedSide& s : m.sides) text += row(m, s);
+  text += memory_line(m.memory);
+  if (m.floor)
+    text += fmt::format("  floor  {} by {}: {:.0f} % of the speed of light\n",
+                        format_duration_ns(m.floor->floor_ns), m.floor->bound_by,
+                        100 * m.floor->light_share);
+  if (m.samples > 0)
+    text += fmt::format("  {} timed calls, {} compared in full; reward {}\n",
+                        format_count(m.samples), format_count(m.samples_verified), m.reward);
+  return text + "\n";
+}
+
+}  // namespace fiel::report

@@ -302,7 +302,7 @@ Status plan_limits(const SpawnRequest& q, Plan& plan, IsolationReport& report) {
   if (plan.drop_root && ::chown(tmp.c_str(), kNobody, kNobody) != 0)
     return fail(ErrorCode::io, "cannot hand a folder to the unprivileged user");
   for (const auto& [key, value] : q.environment)
-    plan.variables.push_back(key + "=" + (value == "/tmp" ? tmp.string() : value));
+    plan.variables.push_back(fmt::format("{}={}", key, value == "/tmp" ? tmp.string() : value));
   plan.directory = q.writable.empty() ? tmp.string() : q.writable.string();
   std::vector<fs::path> readable = system_folders(q), writable = {tmp};
   readable.insert(readable.end(), {"/etc/ld.so.cache", "/etc/alternatives", stage.path()});

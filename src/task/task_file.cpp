@@ -358,7 +358,7 @@ class Reader {
       if (value.integer < 0 || value.integer > (int64_t{1} << 40))
         return error(value, "symbol \"" + symbol + "\" lies outside [0, 2^40]");
       if (std::any_of(task_.derived.begin(), task_.derived.end(),
-                      [&](const auto& d) { return d.first == symbol; }))
+                      [&name = symbol](const auto& d) { return d.first == name; }))
         return error(value, "symbol \"" + symbol + "\" is defined under [symbols] already");
       set.symbols[symbol] = value.integer;
     }

@@ -181,7 +181,7 @@ std::string literal(std::string_view name, const Attribute& value) {
 /// The arguments of a call by the catalogue's signature.
 class Arguments {
  public:
-  explicit Arguments(const TorchCall& call) : call_(call) {
+  explicit Arguments(const TorchCall& call) {
     size_t slot = 0;
     for (const graph::Parameter& p : call.op->parameters) {
       if (p.kind == ParameterKind::attribute) {
@@ -214,7 +214,6 @@ class Arguments {
     list_ += p.required ? text : p.name + "=" + text;
     values_[p.name] = text;
   }
-  const TorchCall& call_;
   std::map<std::string, std::string> values_;
   std::string list_;
 };

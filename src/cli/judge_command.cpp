@@ -89,7 +89,7 @@ Result<int> run(const Arguments& arguments, const Context& context) {
     request.options.progress = progress;
     if (std::filesystem::path(pair.task).extension() == ".py") return torch.judge(pair, request);
     FIEL_TRY(const auto device, device_of(all));
-    if (device.value_or("virtual") == "cpu")
+    if (device.value_or("virtual") != "virtual")
       return fail(ErrorCode::usage, "a native task runs on the virtual device, not in PyTorch",
                   "--device virtual");
     FIEL_TRY(const task::Task* task, tasks.load(pair.task));

@@ -79,6 +79,14 @@ std::string_view name_of(Track track) {
 
 Result<Verdict> judge(const TorchRequest& request, const Workers& workers) {
   FIEL_TRY(Verdict v, blank_verdict(request));
+  if (request.kernel_path.ends_with(".cu")) {
+    v.status = VerdictStatus::unsupported;
+    v.unsupported_by = "device";
+    v.reason =
+        "a bare .cu is not run for a PyTorch task; give a .py that defines ModelNew, or a "
+        "native task";
+    return v;
+  }
   if (auto done = judge_into(request, workers, v); !done) return settle(done.error(), std::move(v));
   return v;
 }

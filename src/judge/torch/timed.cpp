@@ -11,6 +11,7 @@
 #include "judge/course.h"
 #include "judge/probe_inputs.h"
 #include "judge/timing.h"
+#include "judge/torch/accounts.h"
 #include "judge/torch/contestants.h"
 #include "worker/frame_io.h"
 
@@ -32,6 +33,7 @@ class Session {
   Session(TorchCourse& course, std::vector<Contestant>& all) : course_(course), all_(all) {}
 
   Status run();
+  const Case& timed_case() const { return case_; }
 
  private:
   struct Entered {
@@ -253,6 +255,18 @@ std::optional<Calibration> calibration_for(TorchCourse& course) {
   return fresh;
 }
 
+void judge_track(TorchCourse& course) {
+  Verdict& v = course.verdict();
+  const Track track = course.request().track;
+  const auto why = track_violation(v.measurement->kernels, track);
+  if (!why || course.decided()) return;
+  const JudgeFinding kind =
+      track == Track::own ? JudgeFinding::library_kernels : JudgeFinding::own_kernels;
+  course.note(
+      finding(kind, vgpu::Grade::error, *why, Probe::timed_calls, kGivenShapes, v.resources.calls));
+  course.decide(VerdictStatus::policy_violation, *why);
+}
+
 void judge_floor(TorchCourse& course, const std::optional<Calibration>& calibration) {
   Verdict& v = course.verdict();
   Measurement& m = *v.measurement;
@@ -279,6 +293,9 @@ Status measure(TorchCourse& course, const Workers& workers) {
   Session session(course, all);
   FIEL_TRY_STATUS(session.run());
   judge_floor(course, calibration);
+  if (!course.decided() && !session.timed_case().prepared.dropped)
+    FIEL_TRY_STATUS(record_accounts(course, all, session.timed_case()));
+  judge_track(course);
   Measurement& m = *v.measurement;
   if (!m.sides.empty() && !m.sides.front().events_believed)
     course.note(finding(JudgeFinding::events_disbelieved, vgpu::Grade::warn,

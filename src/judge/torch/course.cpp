@@ -35,6 +35,9 @@ Status TorchCourse::poll(const std::string& what) {
   if (o.progress) o.progress({what, steps_, std::max(total_steps_, steps_)});
   if (o.interrupted && o.interrupted())
     return fail(ErrorCode::interrupted, "stopped before the verdict was reached");
+  const int64_t limit_ms = o.time_limit_ms > 0 ? o.time_limit_ms : default_time_limit_ms(o.effort);
+  if (std::chrono::steady_clock::now() - begin_ > std::chrono::milliseconds(limit_ms))
+    return fail(ErrorCode::limit, kTimeLimitReached, "--time-limit gives more");
   return {};
 }
 

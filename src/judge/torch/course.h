@@ -8,6 +8,7 @@
 // An Error is ours or the task author's, never the candidate's.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <set>
 #include <string>
@@ -73,7 +74,11 @@ class TorchCourse {
   Errors errors_;
   double setup_ms_ = 0;
   uint32_t steps_ = 0, total_steps_ = 0;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
+
+/// The whole judgement took longer than it may: undecided, no fault of anyone.
+inline constexpr const char* kTimeLimitReached = "the time limit of the judgement was reached";
 
 ProbeResult blank(Probe probe, const std::string& shape_set);
 std::string shape_set_of(const Case& c);

@@ -45,6 +45,18 @@ void describe(const OracleSide& oracle, Verdict& v) {
   v.environment.notes = m.notes;
 }
 
+/// A machine that cannot be timed takes nothing from a kernel that was found right.
+Status measure_if_possible(TorchCourse& course, const Workers& workers) {
+  const Status done = measure(course, workers);
+  if (done || done.error().code == ErrorCode::interrupted) return done;
+  Measurement& m = *course.verdict().measurement;
+  m.speed = SpeedDecision::not_measured;
+  m.reward = 1;
+  m.why = printable(to_string(done.error()), 300);
+  course.verdict().speed = std::string(judge::name_of(m.speed));
+  return {};
+}
+
 Status judge_into(const TorchRequest& request, const Workers& workers, Verdict& v) {
   FIEL_TRY(auto oracle, OracleSide::open(workers, request));
   describe(*oracle, v);
@@ -54,7 +66,7 @@ Status judge_into(const TorchRequest& request, const Workers& workers, Verdict& 
   FIEL_TRY_STATUS(run_strict(course));
   const double n = static_cast<double>(v.resources.calls_compared);
   if (v.status == VerdictStatus::correct && request.time_budget_ms > 0)
-    FIEL_TRY_STATUS(measure(course, workers));
+    FIEL_TRY_STATUS(measure_if_possible(course, workers));
   v.missed_fraction = n > 0 ? 1 - std::pow(0.05, 1 / n) : 1;
   return {};
 }
@@ -66,6 +78,7 @@ Result<Verdict> settle(const Error& error, Verdict v) {
   const bool unsupported = error.code == ErrorCode::unsupported;
   v.status = unsupported ? VerdictStatus::unsupported : VerdictStatus::harness_fault;
   if (unsupported) v.unsupported_by = "device";
+  if (error.what == kTimeLimitReached) v.status = VerdictStatus::undecided;
   v.reason = printable(to_string(error), 600);
   return v;
 }

@@ -105,7 +105,9 @@ void choose_headline(Measurement& m) {
   }
   const Ratio& headline = m.ratios[*m.headline];
   m.speed = headline.decision;
-  if (m.speed == SpeedDecision::ambiguous)
+  if (m.speed == SpeedDecision::ambiguous && !std::isfinite(headline.high))
+    m.why = fmt::format("{} rounds are too few for an interval", headline.rounds);
+  else if (m.speed == SpeedDecision::ambiguous)
     m.why = fmt::format("the interval {:.3f} .. {:.3f} of {} rounds lies over a border",
                         headline.low, headline.high, headline.rounds);
   if (!beats(m, false)) return;

@@ -104,6 +104,19 @@ TEST(Reward, IsGivenOnlyWhereTheIntervalClearsFivePercent) {
   EXPECT_EQ(c.m.speed, SpeedDecision::faster);
 }
 
+TEST(Reward, TooFewRoundsAreSaidAsSuch) {
+  Compared c;
+  TimedSide kernel = side("kernel", "", 1.0e6), eager = side("eager", "fp32", 1.5e6);
+  kernel.samples.resize(5);
+  credit(kernel, {}, Trust::trusted);
+  c.m.sides.push_back(kernel);
+  c.add(eager, kFp32, kFp32);
+  choose_headline(c.m);
+  EXPECT_EQ(c.m.speed, SpeedDecision::ambiguous);
+  EXPECT_EQ(c.m.why, "5 rounds are too few for an interval");
+  EXPECT_EQ(c.m.reward, 1);
+}
+
 TEST(Floor, IsTheSlowestOfMemoryArithmeticAndLaunch) {
   const double n = 4096;
   TaskWork work;

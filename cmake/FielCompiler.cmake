@@ -11,6 +11,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(fiel_options INTERFACE
     -Wno-restrict -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds -Wno-dangling-pointer)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # `a | b ? x : y` means what it says, and GCC's ivdep has no name here.
+  target_compile_options(fiel_options INTERFACE -Wno-bitwise-conditional-parentheses -Wno-unknown-pragmas)
+endif()
 if(FIEL_SANITIZE)
   string(REPLACE ";" "," _fiel_sanitize "${FIEL_SANITIZE}")
   add_compile_options(-fsanitize=${_fiel_sanitize} -fno-omit-frame-pointer)

@@ -124,7 +124,6 @@ struct Ordered;
 template <>
 struct Ordered<float> {
   using Key = int32_t;
-  static constexpr uint32_t kSign = 0x80000000u;
   static constexpr uint32_t kNan = kCanonicalNan;
   [[gnu::always_inline]] static Key key(float x) {
     const auto b = static_cast<int32_t>(bits_of_float(x));
@@ -134,7 +133,6 @@ struct Ordered<float> {
 template <>
 struct Ordered<double> {
   using Key = int64_t;
-  static constexpr uint64_t kSign = 0x8000000000000000ull;
   static constexpr uint64_t kNan = 0x7fffffffffffffffull;
   [[gnu::always_inline]] static Key key(double x) {
     const auto b = static_cast<int64_t>(bits_of_double(x));

@@ -43,8 +43,10 @@ Result<Job> prepare(const fs::path& source, const CompileOptions& options, bool 
   FIEL_TRY(job.sources, collect_sources(source));
   FIEL_TRY(job.cuda, find_toolchain());
   FIEL_TRY(job.runtime, runtime_files());
-  // PTX only, uncompressed: ptxas is skipped, which halves the time, and no cubin is of use here.
+  // For the virtual GPU PTX only, uncompressed: skipping ptxas halves the time.
   std::string arch = "arch=compute_" + options.arch + ",code=compute_" + options.arch;
+  if (options.machine_code)
+    arch = fmt::format("arch=compute_{0},code=[sm_{0},compute_{0}]", options.arch);
   job.flags = {"-std=c++17", "-O3", "-lineinfo"};
   if (ptx_only)
     job.flags.insert(job.flags.end(), {"-ptx", "-arch=compute_" + options.arch});

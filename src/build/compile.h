@@ -25,6 +25,7 @@ struct CompileOptions {
   bool use_cache = true;
   bool resources = false;  ///< ask ptxas for registers and spills (0.1–1 s)
   std::string arch = "90";
+  bool machine_code = false;  ///< also for a GPU of that architecture: "90a"
 };
 
 enum class CompileStatus : uint8_t {

@@ -1,95 +1,58 @@
-// The driver's own words about GPUs, through dlopen: this binary starts on any machine.
+// What CUDA's driver and NVML say about GPUs.
 #include "cli/doctor_gpu.h"
 
-#include <dlfcn.h>
 #include <fmt/core.h>
 
+#include <cstdlib>
+
+#include "base/text.h"
+#include "device/cuda_driver.h"
+#include "device/nvml.h"
+
 namespace fiel::cli {
-namespace {
-
-class Library {
- public:
-  explicit Library(const char* name) : handle_(dlopen(name, RTLD_NOW | RTLD_LOCAL)) {}
-  ~Library() {
-    if (handle_ != nullptr) dlclose(handle_);
-  }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  explicit operator bool() const { return handle_ != nullptr; }
-  template <typename F>
-  F get(const char* name) const {
-    return reinterpret_cast<F>(dlsym(handle_, name));
-  }
-
- private:
-  void* handle_;
-};
-
-}  // namespace
 
 DoctorItem examine_gpu() {
   DoctorItem item{"gpu", "GPU and driver", DoctorItem::State::missing, "", "", "", false};
   item.cost = "no speeds: kernels are judged on the virtual device, where time is not measured";
-  const Library cuda("libcuda.so.1");
-  if (!cuda) {
-    item.found = "libcuda.so.1 not found";
-    item.remedy = "install NVIDIA's driver on a machine with a GPU";
+  const auto driver = device::CudaDriver::open();
+  if (!driver) {
+    item.found = driver.error().what;
+    item.remedy = driver.error().hint;
     return item;
   }
-  const auto init = cuda.get<int (*)(unsigned)>("cuInit");
-  const auto version = cuda.get<int (*)(int*)>("cuDriverGetVersion");
-  const auto count = cuda.get<int (*)(int*)>("cuDeviceGetCount");
-  const auto name = cuda.get<int (*)(char*, int, int)>("cuDeviceGetName");
-  if (init == nullptr || version == nullptr || count == nullptr || name == nullptr) {
-    item.found = "libcuda.so.1 lacks the driver API";
+  const auto gpus = (*driver)->gpus();
+  item.found = "driver for CUDA " + (*driver)->version_text();
+  if (!gpus || gpus->empty()) {
+    item.found += gpus ? ", no GPU" : ": " + to_string(gpus.error());
+    item.remedy = device::visibility_hint(std::getenv("CUDA_VISIBLE_DEVICES"));
     return item;
   }
-  int driver = 0, devices = 0;
-  version(&driver);
-  if (const int code = init(0); code != 0) {
-    item.found = fmt::format("driver for CUDA {}.{}, but cuInit answers error {}", driver / 1000,
-                             driver % 1000 / 10, code);
-    item.remedy = "nvidia-smi";
-    return item;
-  }
-  count(&devices);
-  char first[128] = "";
-  if (devices > 0) name(first, sizeof first - 1, 0);
-  item.found =
-      fmt::format("driver for CUDA {}.{}, {} device{}{}{}", driver / 1000, driver % 1000 / 10,
-                  devices, devices == 1 ? "" : "s", devices > 0 ? ": " : "", first);
-  if (devices == 0) {
-    item.remedy = "check CUDA_VISIBLE_DEVICES";
-    return item;
-  }
+  for (const device::GpuInfo& g : *gpus)
+    item.found += fmt::format("; cuda:{} {} sm_{} {} {}", g.ordinal, g.name, g.architecture(),
+                              format_bytes(g.memory_bytes), g.uuid);
   item.state = DoctorItem::State::ok;
   item.cost.clear();
   return item;
 }
 
 DoctorItem examine_nvml() {
-  DoctorItem item{"nvml",
-                  "NVML",
-                  DoctorItem::State::missing,
-                  "libnvidia-ml.so.1 not found",
-                  "no clocks and throttle reasons beside times",
-                  "",
-                  false};
-  const Library nvml("libnvidia-ml.so.1");
-  if (!nvml) return item;
-  const auto init = nvml.get<int (*)()>("nvmlInit_v2");
-  const auto version = nvml.get<int (*)(char*, unsigned)>("nvmlSystemGetDriverVersion");
-  const auto shutdown = nvml.get<int (*)()>("nvmlShutdown");
-  if (init == nullptr || version == nullptr || shutdown == nullptr || init() != 0) {
-    item.found = "libnvidia-ml.so.1 does not initialise";
+  DoctorItem item{"nvml", "NVML", DoctorItem::State::missing, "", "", "", false};
+  item.cost = "no clocks and throttle reasons beside times";
+  const auto nvml = device::Nvml::open();
+  if (!nvml) {
+    item.found = nvml.error().what;
     return item;
   }
-  char text[96] = "";
-  version(text, sizeof text - 1);
-  shutdown();
   item.state = DoctorItem::State::ok;
-  item.found = fmt::format("driver {}", text);
+  item.found = "driver " + (*nvml)->driver_version();
   item.cost.clear();
+  const auto driver = device::CudaDriver::open();
+  const auto gpu = driver ? (*driver)->gpu(0) : fail(driver.error());
+  const auto state = gpu ? (*nvml)->state(gpu->uuid) : fail(gpu.error());
+  if (!state) return item;
+  const std::string slowed = device::throttle_text(state->throttle);
+  item.found += fmt::format("; cuda:0 at {} MHz, {:.0f} W, {}", state->sm_clock_mhz,
+                            state->power_mw / 1000.0, slowed.empty() ? "not throttled" : slowed);
   return item;
 }
 

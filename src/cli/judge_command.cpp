@@ -11,6 +11,7 @@
 #include "cli/judge_many.h"
 #include "cli/pairing.h"
 #include "cli/torch_judging.h"
+#include "judge/environment.h"
 #include "judge/judge.h"
 #include "task/task.h"
 
@@ -29,7 +30,10 @@ Result<uint64_t> choose_seed(const Arguments& arguments) {
 Result<judge::JudgeRequest> request_of(const Arguments& arguments, const Context& context) {
   judge::JudgeRequest request;
   FIEL_TRY(request.options.seed, choose_seed(arguments));
-  FIEL_TRY_STATUS(device_of(arguments));
+  FIEL_TRY(const auto device, device_of(arguments));
+  if (device && *device != "cpu") {
+    FIEL_TRY(request.device, device::parse_device_name(*device));
+  }
   FIEL_TRY(const std::string protocol, word_value(arguments, "--protocol", {"strict"}, "strict"));
   FIEL_TRY(const std::string effort,
            word_value(arguments, "--budget", {"quick", "standard", "thorough"}, "standard"));
@@ -89,9 +93,14 @@ Result<int> run(const Arguments& arguments, const Context& context) {
     request.options.progress = progress;
     if (std::filesystem::path(pair.task).extension() == ".py") return torch.judge(pair, request);
     FIEL_TRY(const auto device, device_of(all));
-    if (device.value_or("virtual") != "virtual")
-      return fail(ErrorCode::usage, "a native task runs on the virtual device, not in PyTorch",
+    if (device.value_or("virtual") == "cpu")
+      return fail(ErrorCode::usage,
+                  "a native task runs on the virtual device or a GPU, not in PyTorch",
                   "--device virtual");
+    if (request.device.is_cuda()) {
+      judge::Environment unused;
+      FIEL_TRY_STATUS(judge::describe_gpu(request.device, unused).map([](const auto&) {}));
+    }
     FIEL_TRY(const task::Task* task, tasks.load(pair.task));
     return judge::judge_kernel(*task, pair.kernel, request);
   };

@@ -147,7 +147,7 @@ void interpret(const CallOutcome& outcome, const CallOptions& options, Call& cal
       call.fault.reset();
       if (!outcome.module_error.empty())  // the device's limit, not the kernel's refusal
         call.fault =
-            Fault{VerdictStatus::unsupported, "the virtual GPU does not execute this: " +
+            Fault{VerdictStatus::unsupported, "the device does not execute this: " +
                                                   printable(readable(outcome.module_error), 400)};
       break;
     case CallStatus::crashed:

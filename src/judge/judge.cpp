@@ -23,6 +23,7 @@ Verdict blank_verdict(const task::Task& task, const std::string& kernel_path,
   v.kernel = printable(kernel_path, 1000);
   v.seed = request.options.seed;
   v.numerics_policy = std::string(name_of(request.options.numerics));
+  v.device = device::to_string(request.device);
   v.environment = describe_environment();
   return v;
 }
@@ -72,6 +73,7 @@ SessionStarter starter_for(const kernel::Kernel& kernel, const build::CompileOut
                            const JudgeRequest& request) {
   worker::BareSessionOptions options;
   options.isolation = request.isolation;
+  options.where = request.device;
   options.device.memory_bytes = request.device_memory_bytes;
   options.checks.metrics = false;
   options.instruction_budget = request.instruction_budget;
@@ -110,15 +112,23 @@ Result<Verdict> judge_kernel(const task::Task& task, const std::string& kernel_p
     return v;
   }
   v.kernel_digest = kernel->digest;
-  if (request.options.progress) request.options.progress({"compiling " + v.kernel, 0, 0});
+  JudgeOptions options = request.options;
+  if (options.progress) options.progress({"compiling " + v.kernel, 0, 0});
   build::CompileOptions compile;
   compile.isolation.required = request.isolation.required;
+  if (request.device.is_cuda()) {
+    auto gpu = describe_gpu(request.device, v.environment);
+    if (!gpu) return settle(gpu.error(), std::move(v));
+    compile.arch = gpu->architecture();
+    compile.machine_code = true;
+    options.gpu_memory_bytes = gpu->memory_bytes;
+  }
   auto built = kernel::compile(*kernel, compile);
   if (!built) return settle(built.error(), std::move(v));
   if (built->status != build::CompileStatus::compiled) return not_compiled(*built, std::move(v));
   v.environment.compiler = built->kernel.compiler;
   add_resources(built->kernel, v);
-  return judge_sessions(task, starter_for(*kernel, *built, request), request.options, std::move(v));
+  return judge_sessions(task, starter_for(*kernel, *built, request), options, std::move(v));
 }
 
 }  // namespace fiel::judge

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "device/device_name.h"
 #include "judge/options.h"
 #include "judge/rig.h"
 #include "judge/verdict.h"
@@ -20,6 +21,7 @@
 namespace fiel::judge {
 
 struct JudgeRequest {
+  device::DeviceName device;  ///< the virtual GPU, or cuda:N
   JudgeOptions options;
   sandbox::IsolationPolicy isolation;
   uint64_t device_memory_bytes = 8ull << 30;

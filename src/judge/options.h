@@ -39,7 +39,8 @@ struct JudgeOptions {
   Effort effort = Effort::standard;
   NumericsPolicy numerics = NumericsPolicy::tf32;
   int64_t call_timeout_ms = 60'000;
-  int64_t time_limit_ms = 0;  ///< of the whole judgement, then `undecided`; 0: by effort
+  int64_t time_limit_ms = 0;      ///< of the whole judgement, then `undecided`; 0: by effort
+  uint64_t gpu_memory_bytes = 0;  ///< of a real GPU; 0 on the virtual one
   std::function<void(const Progress&)> progress;  ///< may be empty
   std::function<bool()> interrupted;              ///< may be empty; polled between calls
   std::function<int64_t()> now_ms;                ///< a clock that never goes back; empty: ours

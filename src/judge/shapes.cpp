@@ -10,6 +10,16 @@
 namespace fiel::judge {
 namespace {
 
+/// Bytes that a shape needs on the device: its tensors, twice where they change places, and room
+/// for what the kernel allocates itself.
+bool fits(const task::Instance& instance, uint64_t memory_bytes) {
+  double bytes = 0;
+  for (const auto* list : {&instance.inputs, &instance.outputs})
+    for (const graph::TensorType& t : *list)
+      bytes += static_cast<double>(numel(t.shape) * size_of(t.dtype));
+  return 4 * bytes < static_cast<double>(memory_bytes);
+}
+
 /// Thread instructions of one call up to which a tier is given.
 struct Budget {
   double full, some, few;
@@ -126,7 +136,7 @@ Result<ShapePlan> plan_shapes(const task::Task& task, const JudgeOptions& option
       plan.skipped.push_back({set.name, "not among --shapes"});
       continue;
     }
-    if (!named && set.benchmark) {
+    if (!named && set.benchmark && options.gpu_memory_bytes == 0) {
       plan.skipped.push_back({set.name, "a benchmark shape, meant for timing"});
       continue;
     }
@@ -135,6 +145,10 @@ Result<ShapePlan> plan_shapes(const task::Task& task, const JudgeOptions& option
         set.name, set.symbols, std::make_shared<const task::Instance>(std::move(instance)),
         false,    Tier::full,  0};
     shape.work = estimated_work(*shape.instance);
+    if (options.gpu_memory_bytes != 0 && !fits(*shape.instance, options.gpu_memory_bytes)) {
+      plan.skipped.push_back({set.name, "it does not fit into the GPU's memory"});
+      continue;
+    }
     if (!named && shape.work > budget.few) {
       plan.skipped.push_back(
           {set.name, fmt::format("about {:.1g} thread instructions a call; --budget {} stops at "

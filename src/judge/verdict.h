@@ -96,7 +96,7 @@ struct SkippedShape {
 struct Environment {
   std::string fiel_version, fiel_commit;
   std::string compiler, device, isa, host;
-  // Of PyTorch tasks; empty elsewhere.
+  // Of PyTorch tasks, driver and device_uuid of any GPU; empty elsewhere.
   std::string torch, python, cuda, driver, device_uuid;
   std::vector<std::string> notes;  ///< what is missing on this machine, and what it costs
 };

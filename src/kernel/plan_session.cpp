@@ -170,7 +170,7 @@ Result<std::unique_ptr<worker::BareSession>> start_plan_session(
     const LaunchPlan& plan, const std::filesystem::path& ptx,
     const worker::BareSessionOptions& options) {
   FIEL_TRY(std::string text, read_file(ptx, kMaxPtx));
-  FIEL_TRY(auto device, worker::DeviceClient::start(options.device, -1));
+  FIEL_TRY(auto device, worker::DeviceClient::start(options.device, -1, options.where));
   auto session = std::make_unique<PlanSession>(plan, options, std::move(device));
   session->load(text);
   return session;

@@ -122,9 +122,10 @@ Result<BpfProgram> export_program(Filter& f) {
 
 }  // namespace
 
-Result<BpfProgram> candidate_filter(pid_t only_signal_to) {
-  Filter f(SCMP_ACT_ALLOW);
-  if (!f.context) return fail(ErrorCode::environment, "libseccomp does not start");
+namespace {
+
+/// What no process that runs or carries out hostile code may do.
+void deny_common(Filter& f, pid_t only_signal_to) {
   ::seccomp_attr_set(f.context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
   for (const char* name : kDenied) add(f, SCMP_ACT_ERRNO(EPERM), name);
   // Not there at all, so that libraries take their older way.
@@ -152,6 +153,22 @@ Result<BpfProgram> candidate_filter(pid_t only_signal_to) {
     ::seccomp_rule_add(f.context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1,
                        SCMP_A0(SCMP_CMP_NE, 0));
   }
+}
+
+}  // namespace
+
+Result<BpfProgram> candidate_filter(pid_t only_signal_to) {
+  Filter f(SCMP_ACT_ALLOW);
+  if (!f.context) return fail(ErrorCode::environment, "libseccomp does not start");
+  deny_common(f, only_signal_to);
+  return export_program(f);
+}
+
+Result<BpfProgram> gpu_process_filter(pid_t self) {
+  Filter f(SCMP_ACT_ALLOW);
+  if (!f.context) return fail(ErrorCode::environment, "libseccomp does not start");
+  deny_common(f, self);
+  for (const char* name : {"execve", "execveat", "vfork"}) add(f, SCMP_ACT_ERRNO(EPERM), name);
   return export_program(f);
 }
 
@@ -160,6 +177,13 @@ bool load_filter(const BpfProgram& program) {
                reinterpret_cast<sock_filter*>(const_cast<uint8_t*>(program.data()))};
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p) == 0;
+}
+
+bool load_filter_on_all_threads(const BpfProgram& program) {
+  sock_fprog p{static_cast<unsigned short>(program.size() / sizeof(sock_filter)),
+               reinterpret_cast<sock_filter*>(const_cast<uint8_t*>(program.data()))};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &p) == 0;
 }
 
 Status confine_to_computation() {

@@ -20,10 +20,14 @@ namespace fiel::sandbox {
 using BpfProgram = std::vector<uint8_t>;
 
 Result<BpfProgram> candidate_filter(pid_t only_signal_to);
+/// For the process that owns a GPU: the candidate's denials, and no programs.
+Result<BpfProgram> gpu_process_filter(pid_t self);
 /// For a process that computes and talks over descriptors it already has: no files, no network, no
 /// programs. Loads it into this thread and those it starts; call before starting any.
 Status confine_to_computation();
 /// Loads a program into this process; safe after fork.
 bool load_filter(const BpfProgram& program);
+/// The same for threads that run already.
+bool load_filter_on_all_threads(const BpfProgram& program);
 
 }  // namespace fiel::sandbox

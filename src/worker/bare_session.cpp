@@ -37,6 +37,11 @@ class Session final : public BareSession {
           std::unique_ptr<sandbox::Child> process)
       : options_(options), device_(std::move(device)) {
     candidate_.process = std::move(process);
+    isolation_ = candidate_.process->isolation();
+    const auto& confinement = device_->facts().confinement;
+    auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+    append(isolation_.in_force, confinement.in_force);
+    append(isolation_.missing, confinement.missing);
     settings_ = {options.checks, options.schedule, options.contract, options.instruction_budget};
   }
 
@@ -56,9 +61,7 @@ class Session final : public BareSession {
   Status mark_output(uint64_t address) override { return device_->mark_output(address); }
   Result<vgpu::Coverage> coverage(uint64_t address) override { return device_->coverage(address); }
   bool alive() const override { return !ended_; }
-  const sandbox::IsolationReport& isolation() const override {
-    return candidate_.process->isolation();
-  }
+  const sandbox::IsolationReport& isolation() const override { return isolation_; }
   std::vector<vgpu::KernelInfo> kernels() override {
     auto all = device_->kernels();
     return all ? std::move(*all) : std::vector<vgpu::KernelInfo>{};
@@ -80,6 +83,44 @@ class Session final : public BareSession {
     }
   }
 
+  Result<uint64_t> import_window(int descriptor, uint64_t bytes) override {
+    return device_->import_window(descriptor, bytes);
+  }
+  Status drop_window(uint64_t address) override { return device_->drop_window(address); }
+
+  Status begin_clock(const ClockRequest& request) override {
+    if (ended_) return fail(ErrorCode::usage, "the session has ended");
+    WireWriter w;
+    worker::write(w, settings_);
+    w.put(request.call_timeout_ms).put(static_cast<uint32_t>(request.slots.size()));
+    for (const CallRequest& slot : request.slots) worker::write(w, slot);
+    return device_->send(Ctl::clock, w, request.page);
+  }
+  bool pump_clock(int timeout_ms) override {
+    return !candidate_.process->pump(timeout_ms, device_->descriptor());
+  }
+  Result<ClockOutcome> end_clock(int64_t timeout_ms) override {
+    const int64_t deadline = monotonic_ns() + timeout_ms * 1'000'000;
+    while (pump_clock(20) && monotonic_ns() < deadline) {}
+    auto reply = device_->receive(std::max<int64_t>(1, (deadline - monotonic_ns()) / 1'000'000));
+    if (!reply) {  // a device that does not stop is of no more use
+      ended_ = true;
+      device_->kill();
+      candidate_.process->kill();
+      return fail(std::move(reply).error().with_context("the timed loop"));
+    }
+    WireReader r(*reply);
+    ClockOutcome o = read_clock_outcome(r);
+    if (!r.complete()) return fail(ErrorCode::io, "the device process answered nonsense");
+    if (o.calls == 0) return o;
+    add_process_facts(o.last);
+    if (o.last.status != CallStatus::returned) {
+      ended_ = true;
+      candidate_.process->kill();
+    }
+    return o;
+  }
+
   CallOutcome call(const CallRequest& request) override {
     if (ended_) return fate_ ? *fate_ : dead();
     if (request.inputs.size() > kMaxTensors || request.outputs.size() > kMaxTensors) {
@@ -93,10 +134,7 @@ class Session final : public BareSession {
     WireWriter w;
     worker::write(w, settings);
     w.put(request.timeout_ms);
-    for (const auto* tensors : {&request.inputs, &request.outputs}) {
-      w.put(static_cast<uint32_t>(tensors->size()));
-      for (const DeviceTensor& t : *tensors) worker::write(w, t);
-    }
+    worker::write(w, request);
     CallOutcome o = run(Ctl::call, w, request.timeout_ms);
     bool session_goes_on = o.status == CallStatus::returned || o.status == CallStatus::unsupported;
     if (!session_goes_on) {
@@ -121,7 +159,7 @@ class Session final : public BareSession {
     CallOutcome o;
     if (!device_->send(op, request)) {
       o.status = CallStatus::device_fault;
-      o.message = "the virtual device's process has ended";
+      o.message = "the device's process has ended";
       return o;
     }
     int64_t deadline = begin + (timeout_ms + kGraceMs) * 1'000'000;
@@ -130,7 +168,7 @@ class Session final : public BareSession {
     if (!answered) {  // a device that does not stop: neither side is of use any more
       device_->kill();
       o.status = CallStatus::timeout;
-      o.message = "the virtual device did not stop in time and was ended";
+      o.message = "the device did not stop in time and was ended";
     } else {
       auto reply = device_->receive(kGraceMs);
       if (reply) {
@@ -139,7 +177,7 @@ class Session final : public BareSession {
         if (!r.complete()) o.status = CallStatus::device_fault;
       } else {
         o.status = CallStatus::device_fault;
-        o.message = "the virtual device: " + to_string(reply.error());
+        o.message = "the device: " + to_string(reply.error());
       }
     }
     add_process_facts(o);
@@ -199,6 +237,7 @@ class Session final : public BareSession {
   RunSettings settings_;
   std::unique_ptr<DeviceClient> device_;
   Candidate candidate_;
+  sandbox::IsolationReport isolation_;
   std::optional<CallOutcome> fate_;
   bool ended_ = false;
 };
@@ -211,7 +250,7 @@ Result<std::unique_ptr<BareSession>> BareSession::start(const BareSessionOptions
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
     return fail(ErrorCode::io, "cannot create the candidate's channel");
   Fd ours(pair[0]), theirs(pair[1]);
-  FIEL_TRY(auto device, DeviceClient::start(options.device, ours.get()));
+  FIEL_TRY(auto device, DeviceClient::start(options.device, ours.get(), options.where));
   ours.reset();
   sandbox::SpawnRequest q;
   q.arguments = {"/run/fiel-runner", "/run/kernel.so",

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "device/device_name.h"
 #include "sandbox/isolation.h"
 #include "tensor/tensor.h"
 #include "vgpu/device.h"
@@ -30,6 +31,7 @@ namespace fiel::worker {
 struct BareSessionOptions {
   std::string shared_object;           ///< what build/ made of the kernel
   sandbox::IsolationPolicy isolation;  ///< required level, limits on memory, processes, files
+  device::DeviceName where;            ///< the virtual GPU, or cuda:N
   vgpu::DeviceOptions device;
   vgpu::Checks checks;
   vgpu::Schedule schedule;
@@ -48,6 +50,8 @@ struct CallRequest {
   std::vector<DeviceTensor> inputs, outputs;
   int64_t timeout_ms = 60'000;
   std::optional<vgpu::Schedule> schedule;  ///< overrides the session's for this call
+  bool timed = false;  ///< measure it: CallOutcome::times (on a GPU; calls before it warm it up)
+  bool cold = true;    ///< timed: second-level cache flushed first
 };
 
 enum class CallStatus : uint8_t {
@@ -58,6 +62,17 @@ enum class CallStatus : uint8_t {
   device_fault,  ///< a launch faulted, deadlocked or ran out of its budget: see the last launch
   limit,         ///< memory, process, file or output limit: `message` says which
   protocol,      ///< it spoke garbage on its channel: tampering with the stand-in runtime
+};
+
+/// Of one timed call, on clocks that the candidate's process cannot reach. A hostile kernel could
+/// write over the device's events: host clocks bound them.
+struct CallTimes {
+  double device_ns = 0;  ///< first start to last end of everything the call put on any stream
+  double busy_ns = 0;    ///< the same without the pauses in which the kernel's host code waited
+  double host_ns = 0;    ///< until fiel_run had returned; its requests are passed on by a channel
+  double wall_ns = 0;    ///< until the work was done
+  uint32_t batches = 0;  ///< times that the host waited for the device; 1: at the end only
+  bool queued_whole = false;  ///< no launch latency in device_ns
 };
 
 struct LaunchRecord {
@@ -83,7 +98,20 @@ struct CallOutcome {
   uint64_t peak_device_bytes = 0;
   std::string module_error;     ///< PTX that the virtual GPU refused, with its line; `unsupported`
   uint64_t stray_requests = 0;  ///< CUDA calls made outside a call (background threads): refused
-  bool asked_for_time = false;  ///< used cudaEventElapsedTime, which is always 0 here
+  std::optional<CallTimes> times;  ///< of a timed call on a GPU
+  bool asked_for_time = false;     ///< used cudaEventElapsedTime, which is always 0 here
+};
+
+/// Slots of the oracle's clock, and the page on which it asks: docs/torch-workers.md#clock.
+struct ClockRequest {
+  std::vector<CallRequest> slots;  ///< addresses within imported windows
+  int page = -1;                   ///< descriptor of the control page; stays the caller's
+  int64_t call_timeout_ms = 10'000;
+};
+struct ClockOutcome {
+  uint64_t calls = 0;
+  bool all_queued_whole = true;  ///< false: launch latency, or waiting host code, is in some times
+  CallOutcome last;              ///< of the last call; the one that ended the loop where one failed
 };
 
 class BareSession {
@@ -98,6 +126,26 @@ class BareSession {
   virtual Status poison(uint64_t address, uint64_t bytes, uint8_t pattern) = 0;
   virtual Status mark_output(uint64_t address) = 0;
   virtual Result<vgpu::Coverage> coverage(uint64_t address) = 0;
+
+  /// Another process's memory (a descriptor of cuMemCreate; a memfd on the virtual GPU) as device
+  /// memory: docs/torch-workers.md. The descriptor stays the caller's.
+  virtual Result<uint64_t> import_window(int, uint64_t) {
+    return fail(ErrorCode::unsupported, "this session imports no windows");
+  }
+  virtual Status drop_window(uint64_t) {
+    return fail(ErrorCode::unsupported, "this session imports no windows");
+  }
+
+  /// Enters the timed loop and returns; end_clock() waits for its end, which the oracle's `leave`
+  /// brings, and until then nothing else may be asked. Meanwhile pump_clock() reads what the
+  /// candidate prints; it says whether the loop goes on.
+  virtual Status begin_clock(const ClockRequest&) {
+    return fail(ErrorCode::unsupported, "this session serves no clock");
+  }
+  virtual bool pump_clock(int) { return false; }
+  virtual Result<ClockOutcome> end_clock(int64_t) {
+    return fail(ErrorCode::unsupported, "this session serves no clock");
+  }
 
   virtual CallOutcome call(const CallRequest& request) = 0;
   virtual bool alive() const = 0;

@@ -11,7 +11,7 @@ inline constexpr uint64_t kControlWindowBytes = 16ull << 20;
 inline constexpr uint32_t kMaxControlMessage = 512u << 20;
 
 enum class Ctl : uint16_t {
-  initialize = 1,  ///< DeviceOptions -> {text isa}
+  initialize = 1,  ///< {i32 cuda ordinal or -1, u8 GpuConfinement, DeviceOptions, u8 with candidate} -> DeviceFacts
   allocate,        ///< {u64 bytes, text label} -> {u64 address}
   free_memory,     ///< {u64 address}
   write,           ///< {u64 address, u64 bytes}: bytes are in the window
@@ -25,6 +25,9 @@ enum class Ctl : uint16_t {
   load_module,     ///< {text name, blob PTX} -> {u32 module}: plans
   module_kernels,  ///< {u32 module} -> {u32 n, KernelInfo[n]}
   launch,          ///< {settings, i64 timeout_ms, u32 module, launch} -> LaunchReport
+  import_window,   ///< {u64 bytes} + descriptor -> {u64 address}
+  drop_window,     ///< {u64 address}
+  clock,           ///< {settings, i64 call timeout_ms, u32 n, tensors[n]} + page -> ClockOutcome
   reply = 0x100,
 };
 

@@ -27,9 +27,15 @@ constexpr int kFirstPrivateFd = 64;
 /// Only what the loader and the sanitizers need of our environment.
 std::vector<std::string> device_environment() {
   std::vector<std::string> out;
-  for (const char* name : {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",
-                           "LSAN_OPTIONS", "LLVM_PROFILE_FILE"})
+  for (const char* name :
+       {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS",
+        "LLVM_PROFILE_FILE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"})
     if (const char* value = std::getenv(name)) out.push_back(std::string(name) + "=" + value);
+  // For CUDA's driver: no cache of compiled code on disk, nothing loaded at a first launch, and as
+  // many hardware queues as there can be, so that streams do not wait for each other.
+  for (const char* setting :
+       {"CUDA_CACHE_DISABLE=1", "CUDA_MODULE_LOADING=EAGER", "CUDA_DEVICE_MAX_CONNECTIONS=32"})
+    out.emplace_back(setting);
   return out;
 }
 
@@ -99,18 +105,42 @@ Status DeviceClient::spawn(int runtime_socket) {
   return {};
 }
 
-Result<std::unique_ptr<DeviceClient>> DeviceClient::start(const vgpu::DeviceOptions& options,
-                                                          int runtime_socket) {
-  std::unique_ptr<DeviceClient> c(new DeviceClient);
-  FIEL_TRY_STATUS(c->spawn(runtime_socket));
+Status DeviceClient::initialize(const vgpu::DeviceOptions& options, bool with_candidate,
+                                device::DeviceName where, sandbox::GpuConfinement confinement) {
   WireWriter w;
+  w.put<int32_t>(where.cuda).put(confinement);
   worker::write(w, options);
-  w.put<uint8_t>(runtime_socket >= 0);
-  auto reply = c->ask(Ctl::initialize, w, 30'000);
-  if (!reply) return fail(std::move(reply).error().with_context("starting the virtual device"));
+  w.put<uint8_t>(with_candidate);
+  auto reply = ask(Ctl::initialize, w, 60'000);
+  if (!reply)
+    return fail(
+        std::move(reply).error().with_context("starting the device " + device::to_string(where)));
   WireReader r(*reply);
-  c->isa_name_ = r.text(256);
-  return c;
+  facts_ = read_device_facts(r);
+  if (!r.complete()) return fail(ErrorCode::io, "the device process answered nonsense");
+  return {};
+}
+
+Result<std::unique_ptr<DeviceClient>> DeviceClient::start(const vgpu::DeviceOptions& options,
+                                                          int runtime_socket,
+                                                          device::DeviceName where) {
+  using sandbox::GpuConfinement;
+  std::string loosened;
+  for (auto confinement :
+       {GpuConfinement::files_and_calls, GpuConfinement::calls, GpuConfinement::none}) {
+    std::unique_ptr<DeviceClient> c(new DeviceClient);
+    FIEL_TRY_STATUS(c->spawn(runtime_socket));
+    Status done = c->initialize(options, runtime_socket >= 0, where, confinement);
+    if (done) {
+      if (!loosened.empty()) c->facts_.confinement.missing.push_back(loosened);
+      return c;
+    }
+    // A driver that does not work under what is denied here is used with less, and that is said.
+    if (!where.is_cuda() || confinement == GpuConfinement::none)
+      return fail(std::move(done).error());
+    loosened = "device process: the driver does not work confined further: " + done.error().what;
+  }
+  return fail(ErrorCode::io, "no device");
 }
 
 DeviceClient::~DeviceClient() {
@@ -126,10 +156,10 @@ void DeviceClient::kill() {
   pid_ = -1;
 }
 
-Status DeviceClient::send(Ctl op, const WireWriter& request) {
+Status DeviceClient::send(Ctl op, const WireWriter& request, int descriptor) {
   if (dead_) return fail(ErrorCode::io, "the device process has ended");
   IoStatus s = send_frame(control_.get(), static_cast<uint16_t>(op), ++sequence_, request.bytes(),
-                          -1, monotonic_ns() + 60'000'000'000);
+                          descriptor, monotonic_ns() + 60'000'000'000);
   if (s == IoStatus::ok) return {};
   dead_ = true;
   return fail(ErrorCode::io, "the device process has ended");
@@ -213,6 +243,17 @@ Result<vgpu::Coverage> DeviceClient::coverage(uint64_t address) {
   vgpu::Coverage c = read_coverage(r);
   if (!r.complete()) return fail(ErrorCode::io, "the device process answered nonsense");
   return c;
+}
+Result<uint64_t> DeviceClient::import_window(int descriptor, uint64_t bytes) {
+  WireWriter w;
+  w.put(bytes);
+  FIEL_TRY_STATUS(send(Ctl::import_window, w, descriptor));
+  return single<uint64_t>(receive(60'000));
+}
+Status DeviceClient::drop_window(uint64_t address) {
+  WireWriter w;
+  w.put(address);
+  return nothing(ask(Ctl::drop_window, w));
 }
 Result<std::vector<vgpu::KernelInfo>> DeviceClient::kernels() {
   FIEL_TRY(auto bytes, ask(Ctl::kernels, {}));

@@ -1,5 +1,7 @@
 #include "worker/report_codec.h"
 
+#include "worker/runtime_protocol.h"
+
 namespace fiel::worker {
 namespace {
 
@@ -159,6 +161,11 @@ void write(WireWriter& w, const CallOutcome& o) {
   w.put(o.launches_dropped).text(o.runtime_error).text(o.output).put(o.output_bytes);
   w.put(o.unjoined_work).put(o.candidate_allocated_bytes).put(o.peak_device_bytes);
   w.text(o.module_error).put(o.stray_requests).put<uint8_t>(o.asked_for_time);
+  w.put<uint8_t>(o.times.has_value());
+  if (!o.times) return;
+  const CallTimes& t = *o.times;
+  w.put(t.device_ns).put(t.busy_ns).put(t.host_ns).put(t.wall_ns);
+  w.put(t.batches).put<uint8_t>(t.queued_whole);
 }
 CallOutcome read_outcome(WireReader& r) {
   CallOutcome o;
@@ -185,7 +192,43 @@ CallOutcome read_outcome(WireReader& r) {
   o.module_error = r.text(kMaxText);
   o.stray_requests = r.get<uint64_t>();
   o.asked_for_time = r.get<uint8_t>() != 0;
+  if (r.get<uint8_t>() == 0) return o;
+  CallTimes t;
+  for (double* ns : {&t.device_ns, &t.busy_ns, &t.host_ns, &t.wall_ns}) *ns = r.get<double>();
+  t.batches = r.get<uint32_t>();
+  t.queued_whole = r.get<uint8_t>() != 0;
+  o.times = t;
   return o;
+}
+
+void write(WireWriter& w, const ClockOutcome& o) {
+  w.put(o.calls).put<uint8_t>(o.all_queued_whole);
+  write(w, o.last);
+}
+ClockOutcome read_clock_outcome(WireReader& r) {
+  ClockOutcome o;
+  o.calls = r.get<uint64_t>();
+  o.all_queued_whole = r.get<uint8_t>() != 0;
+  o.last = read_outcome(r);
+  return o;
+}
+
+void write(WireWriter& w, const CallRequest& request) {
+  for (const auto* tensors : {&request.inputs, &request.outputs}) {
+    w.put(static_cast<uint32_t>(tensors->size()));
+    for (const DeviceTensor& t : *tensors) write(w, t);
+  }
+  w.put<uint8_t>(request.timed).put<uint8_t>(request.cold);
+}
+CallRequest read_call_request(WireReader& r) {
+  CallRequest q;
+  for (auto* tensors : {&q.inputs, &q.outputs}) {
+    tensors->resize(r.count(20, kMaxTensors));
+    for (DeviceTensor& t : *tensors) t = read_tensor(r);
+  }
+  q.timed = r.get<uint8_t>() != 0;
+  q.cold = r.get<uint8_t>() != 0;
+  return q;
 }
 
 void write(WireWriter& w, const vgpu::KernelInfo& k) {
@@ -216,7 +259,7 @@ vgpu::KernelInfo read_kernel(WireReader& r) {
 }
 
 void write(WireWriter& w, const vgpu::Coverage& c) {
-  w.put(c.bytes).put(c.written).put(c.written_more_than_once).put(c.copied);
+  w.put(c.bytes).put(c.written).put(c.written_more_than_once).put(c.copied).put<uint8_t>(c.by_pattern);
   w.put(static_cast<uint32_t>(c.missing.size()));
   for (const auto& run : c.missing) w.put(run.begin).put(run.end);
 }
@@ -226,6 +269,7 @@ vgpu::Coverage read_coverage(WireReader& r) {
   c.written = r.get<uint64_t>();
   c.written_more_than_once = r.get<uint64_t>();
   c.copied = r.get<uint64_t>();
+  c.by_pattern = r.get<uint8_t>() != 0;
   c.missing.resize(r.count(16, 4096));
   for (auto& run : c.missing) {
     run.begin = r.get<uint64_t>();

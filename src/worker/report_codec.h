@@ -11,6 +11,13 @@ namespace fiel::worker {
 void write(WireWriter& w, const CallOutcome& outcome);
 CallOutcome read_outcome(WireReader& r);
 
+void write(WireWriter& w, const ClockOutcome& outcome);
+ClockOutcome read_clock_outcome(WireReader& r);
+
+/// Only the tensors and what is timed.
+void write(WireWriter& w, const CallRequest& request);
+CallRequest read_call_request(WireReader& r);
+
 void write(WireWriter& w, const vgpu::LaunchReport& report);
 vgpu::LaunchReport read_report(WireReader& r);
 

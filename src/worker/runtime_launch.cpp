@@ -59,6 +59,11 @@ int32_t RuntimeServer::on_register_module(WireReader& in, WireWriter& out) {
   if (modules_.size() >= kMaxModules) return kCudaErrorMemoryAllocation;
   Module module;
   auto load = [&]() -> Status {
+    if (device_.takes_fat_binaries()) {
+      FIEL_TRY(module.device_module,
+               device_.load_fat_binary(blob, fmt::format("module {}", modules_.size())));
+      return {};
+    }
     FIEL_TRY(auto entries, build::read_fatbin(blob));
     FIEL_TRY(build::FatbinPtx ptx, build::select_ptx(std::move(entries), kArch));
     FIEL_TRY(module.device_module,
@@ -219,11 +224,7 @@ void RuntimeServer::run_launch(const Work& work) {
   q.contract = settings_.contract;
   q.instruction_budget = settings_.instruction_budget;
   q.cancelled = [this] { return monotonic_ns() > deadline_ns_; };
-  q.print = [this](std::string_view text) {
-    outcome_.output_bytes += text.size();
-    size_t room = (1u << 20) - std::min<size_t>(1u << 20, outcome_.output.size());
-    outcome_.output.append(text.substr(0, room));
-  };
+  q.print = [this](std::string_view text) { print(text); };
   vgpu::LaunchReport report = device_.launch(q);
   copy_managed(module, false);
   uint64_t spent = report.thread_instructions;
@@ -237,6 +238,12 @@ void RuntimeServer::run_launch(const Work& work) {
     outcome_.message = fmt::format("{}: {}", kernel.info.name, report.message);
   }
   record(l, kernel, std::move(report));
+}
+
+void RuntimeServer::print(std::string_view text) {
+  outcome_.output_bytes += text.size();
+  size_t room = (1u << 20) - std::min<size_t>(1u << 20, outcome_.output.size());
+  outcome_.output.append(text.substr(0, room));
 }
 
 void RuntimeServer::record(const LaunchHeader& l, const Kernel& kernel, vgpu::LaunchReport report) {

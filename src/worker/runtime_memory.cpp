@@ -168,6 +168,7 @@ int32_t RuntimeServer::on_classify(WireReader& in, WireWriter& out) {
 
 /// Tells the device which bytes of shared regions the host has written by now.
 void RuntimeServer::sweep_regions() {
+  if (queue_) return;  // a GPU does not track what is initialised
   for (auto& [address, region] : regions_)
     for (auto [begin, end] : region->newly_written())
       (void)device_.mark_initialized(address + begin, end - begin);
@@ -238,6 +239,8 @@ int32_t RuntimeServer::run_copy(const Work& work) {
       continue;
     }
     if (!window_) return kCudaErrorInvalidValue;
+    if (queue_) finish_batch();
+    if (sticky_ != kCudaSuccess) return kCudaSuccess;  // said already
     for (uint64_t at = 0; at < c.width; at += kRuntimeWindowBytes) {
       uint64_t n = std::min(kRuntimeWindowBytes, c.width - at);
       CallbackHeader h;

@@ -31,8 +31,8 @@ bool survives_sticky(Rt op) {
 
 }  // namespace
 
-RuntimeServer::RuntimeServer(vgpu::Device& device, int channel_fd)
-    : device_(device), channel_(channel_fd) {
+RuntimeServer::RuntimeServer(vgpu::Device& device, int channel_fd, device::Queue* queue)
+    : device_(device), queue_(queue), channel_(channel_fd) {
   stream_ = timeline_.create_stream(false);
 }
 
@@ -282,6 +282,27 @@ bool RuntimeServer::refuse_stray_requests() {
   return end_ == End::none;
 }
 
+/// Cold caches where asked, then the device's clock. False: the device is of no use any more.
+bool RuntimeServer::begin_timed(const CallRequest& request) {
+  if (!queue_) return true;  // the virtual GPU says nothing about time
+  if (request.cold)
+    if (Status flushed = queue_->flush_l2(); !flushed) {
+      sticky_ = kCudaErrorLaunchFailure;
+      outcome_.message = to_string(flushed.error());
+      return false;
+    }
+  queue_->begin_times();
+  return true;
+}
+
+void RuntimeServer::end_timed(int64_t host_ns, int64_t wall_ns) {
+  if (!queue_) return;
+  device::DeviceTimes t = queue_->end_times();
+  outcome_.times = CallTimes{
+      t.span_ns, t.busy_ns,     static_cast<double>(host_ns), static_cast<double>(wall_ns),
+      t.batches, t.queued_whole};
+}
+
 CallOutcome RuntimeServer::call(const CallRequest& request, const RunSettings& settings,
                                 int64_t deadline_ns) {
   settings_ = settings;
@@ -293,6 +314,8 @@ CallOutcome RuntimeServer::call(const CallRequest& request, const RunSettings& s
   captures_.clear();
   if (sticky_ != kCudaSuccess || !refuse_stray_requests()) return finish_outcome();
   outcome_.launches.clear();
+  if (request.timed && !begin_timed(request)) return finish_outcome();
+  int64_t begin = monotonic_ns();
   WireWriter w;
   w.put(stream_);
   w.put(static_cast<uint32_t>(request.inputs.size()));
@@ -301,7 +324,9 @@ CallOutcome RuntimeServer::call(const CallRequest& request, const RunSettings& s
   for (const DeviceTensor& t : request.outputs) w.put(to_wire(t));
   if (!send(FromDevice::run, w.bytes())) return finish_outcome();
   while (serve_one()) {}
+  int64_t returned = monotonic_ns();
   if (returned_ && end_ == End::none) run_until(timeline_.tail(stream_));
+  if (request.timed) end_timed(returned - begin, monotonic_ns() - begin);
   return finish_outcome();
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "device/queue.h"
 #include "vgpu/device.h"
 #include "worker/bare_session.h"
 #include "worker/cuda_error.h"
@@ -35,7 +36,8 @@ struct RunSettings {
 
 class RuntimeServer {
  public:
-  RuntimeServer(vgpu::Device& device, int channel_fd);
+  /// `queue`: of a device that runs streams itself, the same object as `device`.
+  RuntimeServer(vgpu::Device& device, int channel_fd, device::Queue* queue = nullptr);
   ~RuntimeServer();
 
   CallOutcome start(const RunSettings& settings, int64_t deadline_ns);
@@ -83,6 +85,8 @@ class RuntimeServer {
   bool callback(const CallbackHeader& header);
   void begin_outcome();
   CallOutcome finish_outcome();
+  bool begin_timed(const CallRequest& request);
+  void end_timed(int64_t host_ns, int64_t wall_ns);
 
   // runtime_memory.cpp
   int32_t on_hello(WireWriter& out);
@@ -113,6 +117,7 @@ class RuntimeServer {
   int32_t check_launch(const LaunchHeader& launch, size_t parameter_bytes) const;
   void run_launch(const Work& work);
   void copy_managed(Module& module, bool to_device);
+  void print(std::string_view text);
   void record(const LaunchHeader& launch, const Kernel& kernel, vgpu::LaunchReport report);
 
   // runtime_streams.cpp
@@ -124,6 +129,12 @@ class RuntimeServer {
   void run(Work& work);
   void run_all(std::vector<Work> work);
   Capture* capture_of(uint64_t stream);
+
+  // runtime_queue.cpp
+  bool place(uint64_t operation, uint64_t stream, std::span<const uint64_t> after, bool awaited);
+  void run_batch(std::vector<Timeline::Due> due);
+  void run_graph(const Graph& graph, uint64_t operation, uint64_t stream, bool awaited);
+  void finish_batch();
 
   // runtime_graph.cpp
   int32_t on_capture(Rt op, WireReader& in, WireWriter& out);
@@ -138,6 +149,7 @@ class RuntimeServer {
   void capture_work(Capture& capture, uint64_t stream, Work work);
 
   vgpu::Device& device_;
+  device::Queue* queue_;
   int channel_;
   int64_t deadline_ns_ = 0;
   RunSettings settings_;
@@ -164,7 +176,7 @@ class RuntimeServer {
   std::vector<std::shared_ptr<Capture>> captures_;
   std::map<uint64_t, std::shared_ptr<Graph>> graphs_;
   std::map<uint64_t, std::shared_ptr<Graph>> execs_;
-  uint64_t next_node_ = 1;
+  uint64_t next_node_ = 1, next_graph_operation_ = 0;
 
   CallOutcome outcome_;
   size_t metric_lines_ = 0;

@@ -36,7 +36,10 @@ int32_t RuntimeServer::submit(uint64_t stream, Work work) {
 }
 
 int32_t RuntimeServer::run_until(Timeline::OpId op) {
-  run_all(timeline_.due(op));
+  if (queue_)
+    run_batch(timeline_.due_with_order(op));
+  else
+    run_all(timeline_.due(op));
   return sticky_;
 }
 
@@ -63,7 +66,8 @@ void RuntimeServer::run(Work& w) {
       error = run_fill(w.fill);
       break;
     case Work::Kind::host:
-      (void)callback(w.host);
+      if (queue_) finish_batch();
+      if (sticky_ == kCudaSuccess) (void)callback(w.host);
       break;
     case Work::Kind::free_memory:
       if (allocations_.erase(w.address)) (void)device_.free(w.address);

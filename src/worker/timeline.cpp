@@ -62,6 +62,7 @@ Timeline::OpId Timeline::submit(uint64_t stream, Work work) {
   auto it = streams_.find(stream);
   if (it == streams_.end()) return 0;
   Op op;
+  op.stream = stream;
   auto follow = [&](OpId id) {
     if (id != 0 && pending(id)) op.after.push_back(id);
   };
@@ -102,7 +103,7 @@ size_t Timeline::pending_work() const {
   }));
 }
 
-std::vector<Work> Timeline::due(OpId op) {
+std::vector<Timeline::Due> Timeline::due_with_order(OpId op) {
   std::set<OpId> closure;
   std::vector<OpId> open{op};
   while (!open.empty()) {
@@ -113,14 +114,21 @@ std::vector<Work> Timeline::due(OpId op) {
     open.insert(open.end(), it->second.after.begin(), it->second.after.end());
   }
   // Dependencies always have lower numbers, so the set's order is a valid one.
-  std::vector<Work> out;
+  std::vector<Due> out;
   out.reserve(closure.size());
   for (OpId id : closure) {
     auto it = pending_.find(id);
     if (it->second.work.snapshot) snapshot_bytes_ -= it->second.work.snapshot->size();
-    if (it->second.work.kind != Work::Kind::marker) out.push_back(std::move(it->second.work));
+    out.push_back({id, it->second.stream, std::move(it->second.after), std::move(it->second.work)});
     pending_.erase(it);
   }
+  return out;
+}
+
+std::vector<Work> Timeline::due(OpId op) {
+  std::vector<Work> out;
+  for (Due& d : due_with_order(op))
+    if (d.work.kind != Work::Kind::marker) out.push_back(std::move(d.work));
   return out;
 }
 

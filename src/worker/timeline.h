@@ -71,6 +71,14 @@ class Timeline {
   uint64_t snapshot_bytes() const { return snapshot_bytes_; }
   /// The pending closure of `op`, in an order that respects all dependencies, taken out.
   std::vector<Work> due(OpId op);
+  struct Due {
+    OpId id = 0;
+    uint64_t stream = 0;
+    std::vector<OpId> after;  ///< may name what has run
+    Work work;
+  };
+  /// The same with its orders, for a device that keeps them itself; markers included.
+  std::vector<Due> due_with_order(OpId op);
   void drop_all();
 
   static uint64_t normal(uint64_t stream) { return stream == 0 ? kLegacyStream : stream; }
@@ -81,6 +89,7 @@ class Timeline {
     OpId last = 0;
   };
   struct Op {
+    uint64_t stream = 0;
     Work work;
     std::vector<OpId> after;
   };

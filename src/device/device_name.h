@@ -1,0 +1,25 @@
+// Where a kernel runs, as users write it: "virtual" or "cuda:N".
+//
+//   FIEL_TRY(DeviceName name, parse_device_name("cuda:0"));
+//
+// N counts as CUDA counts, within CUDA_VISIBLE_DEVICES, whatever that variable holds (numbers,
+// UUIDs, MIG slices).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace fiel::device {
+
+struct DeviceName {
+  int cuda = -1;  ///< ordinal; -1 is the virtual GPU
+  bool is_cuda() const { return cuda >= 0; }
+  bool operator==(const DeviceName&) const = default;
+};
+
+Result<DeviceName> parse_device_name(std::string_view text);
+std::string to_string(const DeviceName& name);
+
+}  // namespace fiel::device

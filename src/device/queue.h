@@ -1,0 +1,55 @@
+// Order between the streams of a device that runs them at the same time.
+//
+//   queue.place(7, stream, {5}, true);   // what follows goes to `stream`, behind operation 5
+//   device.launch(…); device.copy(…);    // only queued
+//   QueueEnd end = queue.drain(deadline_ns);
+//
+// The virtual GPU runs everything at once and has no queue. On a GPU the runtime server hands over
+// what is due as one batch: each candidate stream has a real one, so that independent work really
+// overlaps, and orders between streams are real events.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace fiel::device {
+
+/// How a batch ended, and how long the GPU worked on it.
+struct QueueEnd {
+  int32_t cuda_error = 0;  ///< a sticky error: this device is lost
+  bool timed_out = false;  ///< still running at the deadline: this device is lost
+  std::string message;     ///< for either
+  std::string printed;     ///< device printf
+};
+
+/// Device times of one call: everything that it put on any stream, between two events.
+struct DeviceTimes {
+  double span_ns = 0;         ///< first start to last end
+  double busy_ns = 0;         ///< the same without the pauses between batches
+  uint32_t batches = 0;       ///< 1: the kernel never waited for the device itself
+  bool queued_whole = false;  ///< one batch, all of it queued before the GPU began: no launch
+                              ///< latency is in the span
+};
+
+class Queue {
+ public:
+  virtual ~Queue() = default;
+  /// Work that follows goes to `stream` (any number; equal numbers are one stream) behind the
+  /// operations `after`. `awaited`: another stream will name `operation` in its `after`. The same
+  /// operation may be placed again: it then ends with its last part.
+  virtual Status place(uint64_t operation, uint64_t stream, std::span<const uint64_t> after,
+                       bool awaited) = 0;
+  /// Waits for everything that was queued.
+  virtual QueueEnd drain(int64_t deadline_ns) = 0;
+  /// Times batches from here on: each is held back by a gate until it is queued, between events.
+  virtual void begin_times() = 0;
+  virtual DeviceTimes end_times() = 0;
+  /// Writes over the second-level cache and drops persisting lines.
+  virtual Status flush_l2() = 0;
+};
+
+}  // namespace fiel::device

@@ -186,6 +186,7 @@ std::vector<DoctorItem> examine_machine() {
   examine_sandbox(items);
   items.push_back(examine_gpu());
   items.push_back(examine_nvml());
+  items.push_back(examine_gpu_libraries());
   items.push_back(examine_python());
   items.push_back(examine_cache());
   return items;

@@ -56,4 +56,15 @@ DoctorItem examine_nvml() {
   return item;
 }
 
+DoctorItem examine_gpu_libraries() {
+  DoctorItem item{"gpu-libraries", "NVRTC and CUPTI", DoctorItem::State::ok, "", "", "", false};
+  const auto nvrtc = device::find_nvrtc(), cupti = device::find_cupti();
+  item.found = nvrtc.found ? nvrtc.detail : "no NVRTC";
+  item.found += cupti.found ? ", " + cupti.detail : ", no CUPTI";
+  if (nvrtc.found && cupti.found) return item;
+  item.state = DoctorItem::State::missing;
+  item.cost = "nothing here: bare kernels are compiled by nvcc; PyTorch brings its own";
+  return item;
+}
+
 }  // namespace fiel::cli

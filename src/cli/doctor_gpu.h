@@ -7,5 +7,6 @@ namespace fiel::cli {
 
 DoctorItem examine_gpu();
 DoctorItem examine_nvml();
+DoctorItem examine_gpu_libraries();
 
 }  // namespace fiel::cli

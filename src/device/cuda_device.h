@@ -29,7 +29,6 @@ class CudaDevice final : public vgpu::Device, public Queue {
   const GpuInfo& gpu() const { return gpu_; }
 
   Result<uint32_t> load_module(std::string_view ptx, std::string_view name) override;
-  bool takes_fat_binaries() const override { return true; }
   Result<uint32_t> load_fat_binary(std::span<const uint8_t> bytes, std::string_view name) override;
   Status unload_module(uint32_t module) override;
   Result<vgpu::KernelInfo> kernel(uint32_t module, std::string_view name) const override;

@@ -165,7 +165,6 @@ Result<vgpu::Coverage> CudaDevice::coverage(uint64_t address) const {
   std::vector<std::byte> bytes(block.bytes);
   FIEL_TRY_STATUS(read(address, bytes));
   vgpu::Coverage c;
-  c.by_pattern = true;
   c.bytes = c.written = block.bytes;
   auto poison = std::byte{block.pattern};
   // By words of four bytes: the elements that the pattern can be told from are no smaller.

@@ -1,4 +1,5 @@
-// Order between the streams of a device that runs them at the same time.
+// What a GPU has beyond the virtual one: order between streams that run at the same time, machine
+// code, times.
 //
 //   queue.place(7, stream, {5}, true);   // what follows goes to `stream`, behind operation 5
 //   device.launch(…); device.copy(…);    // only queued
@@ -38,6 +39,9 @@ struct DeviceTimes {
 class Queue {
  public:
   virtual ~Queue() = default;
+  /// What nvcc embeds in objects: the driver takes the machine code for its GPU, or the PTX.
+  virtual Result<uint32_t> load_fat_binary(std::span<const uint8_t> bytes,
+                                           std::string_view name) = 0;
   /// Work that follows goes to `stream` (any number; equal numbers are one stream) behind the
   /// operations `after`. `awaited`: another stream will name `operation` in its `after`. The same
   /// operation may be placed again: it then ends with its last part.

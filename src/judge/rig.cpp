@@ -120,7 +120,7 @@ Status Rig::inspect_inputs(const std::vector<Tensor>& inputs, const CallOptions&
     } else if (watches_inputs()) {
       // Written and restored: whoever else reads this tensor meanwhile reads something else.
       FIEL_TRY(const vgpu::Coverage c, session_->coverage(inputs_[i].allocation));
-      if (c.by_pattern || c.written + c.copied == 0) continue;
+      if (c.written + c.copied == 0) continue;
       what = fmt::format("{} bytes by launches, {} by copies; its values are what they were",
                          c.written, c.copied);
     } else {
@@ -173,7 +173,7 @@ Status Rig::read_outputs(const CallOptions& options, Call& call) const {
     if (placement_ != Placement::exact || b.bytes == 0) continue;
     FIEL_TRY(const vgpu::Coverage coverage, session_->coverage(b.allocation));
     // Where writes are not counted, the pattern says it only of values that no answer holds.
-    if (coverage.by_pattern &&
+    if (!session_->counts_writes() &&
         !(is_floating(t.dtype()) && (size_of(t.dtype()) >= 4 || options.poison == 0xff)))
       continue;
     // Copies and memsets may fill an output too: only bytes that are still poison count.

@@ -92,7 +92,9 @@ class Rig {
   Status retire(std::vector<Buffer>& buffers) const;
   Status prepare(const std::vector<Tensor>& inputs, uint8_t poison) const;
   /// Between guard bands an allocation is more than its tensor: other placements watch it.
-  bool watches_inputs() const { return placement_ == Placement::exact; }
+  bool watches_inputs() const {
+    return placement_ == Placement::exact && session_->counts_writes();
+  }
   Status inspect_inputs(const std::vector<Tensor>& inputs, const CallOptions& options,
                         Call& call) const;
   Status inspect_guards(const CallOptions& options, Call& call) const;

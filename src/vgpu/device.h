@@ -47,9 +47,9 @@ struct Checks {
 };
 
 /// The order in which blocks, warps and splits run. seed 0 = natural order. One schedule has one
-/// outcome, with one exception: under the natural order several workers run blocks, and where
-/// blocks race on plain memory the last writer may differ from run to run. A seed or a quantum,
-/// atomics whose results are used, cooperative grids and global_races all run on one worker.
+/// outcome, with one exception: under the natural order several workers run blocks, and where blocks
+/// race on plain memory the last writer may differ from run to run. A seed or a quantum, atomics
+/// whose results are used, cooperative grids and global_races all run on one worker.
 struct Schedule {
   uint64_t seed = 0;
   bool reverse_blocks = false;
@@ -120,8 +120,6 @@ struct SymbolInfo {
 struct Coverage {
   uint64_t bytes = 0, written = 0, written_more_than_once = 0;
   uint64_t copied = 0;  ///< bytes that write(), fill() and copy() put there meanwhile
-  bool by_pattern =
-      false;  ///< guessed from bytes that still hold the poison: a GPU counts no writes
   struct Run {
     uint64_t begin = 0, end = 0;
   };
@@ -141,11 +139,6 @@ class Device {
 
   /// Parses, verifies and lowers; unsupported constructs are named with their line here, not later.
   virtual Result<uint32_t> load_module(std::string_view ptx, std::string_view name) = 0;
-  /// What nvcc embeds in objects, for devices that choose among machine code and PTX themselves.
-  virtual bool takes_fat_binaries() const { return false; }
-  virtual Result<uint32_t> load_fat_binary(std::span<const uint8_t>, std::string_view) {
-    return fail(ErrorCode::unsupported, "this device loads PTX");
-  }
   virtual Status unload_module(uint32_t module) = 0;
   virtual Result<KernelInfo> kernel(uint32_t module, std::string_view name) const = 0;
   virtual std::vector<std::string> kernels(uint32_t module) const = 0;

@@ -60,6 +60,7 @@ class Session final : public BareSession {
   }
   Status mark_output(uint64_t address) override { return device_->mark_output(address); }
   Result<vgpu::Coverage> coverage(uint64_t address) override { return device_->coverage(address); }
+  bool counts_writes() const override { return !options_.where.is_cuda(); }
   bool alive() const override { return !ended_; }
   const sandbox::IsolationReport& isolation() const override { return isolation_; }
   std::vector<vgpu::KernelInfo> kernels() override {

@@ -126,6 +126,8 @@ class BareSession {
   virtual Status poison(uint64_t address, uint64_t bytes, uint8_t pattern) = 0;
   virtual Status mark_output(uint64_t address) = 0;
   virtual Result<vgpu::Coverage> coverage(uint64_t address) = 0;
+  /// False on a GPU: coverage() is then a guess from bytes that still hold the poison.
+  virtual bool counts_writes() const { return true; }
 
   /// Another process's memory (a descriptor of cuMemCreate; a memfd on the virtual GPU) as device
   /// memory: docs/torch-workers.md. The descriptor stays the caller's.

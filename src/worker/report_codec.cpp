@@ -259,7 +259,7 @@ vgpu::KernelInfo read_kernel(WireReader& r) {
 }
 
 void write(WireWriter& w, const vgpu::Coverage& c) {
-  w.put(c.bytes).put(c.written).put(c.written_more_than_once).put(c.copied).put<uint8_t>(c.by_pattern);
+  w.put(c.bytes).put(c.written).put(c.written_more_than_once).put(c.copied);
   w.put(static_cast<uint32_t>(c.missing.size()));
   for (const auto& run : c.missing) w.put(run.begin).put(run.end);
 }
@@ -269,7 +269,6 @@ vgpu::Coverage read_coverage(WireReader& r) {
   c.written = r.get<uint64_t>();
   c.written_more_than_once = r.get<uint64_t>();
   c.copied = r.get<uint64_t>();
-  c.by_pattern = r.get<uint8_t>() != 0;
   c.missing.resize(r.count(16, 4096));
   for (auto& run : c.missing) {
     run.begin = r.get<uint64_t>();

@@ -59,9 +59,9 @@ int32_t RuntimeServer::on_register_module(WireReader& in, WireWriter& out) {
   if (modules_.size() >= kMaxModules) return kCudaErrorMemoryAllocation;
   Module module;
   auto load = [&]() -> Status {
-    if (device_.takes_fat_binaries()) {
+    if (queue_) {
       FIEL_TRY(module.device_module,
-               device_.load_fat_binary(blob, fmt::format("module {}", modules_.size())));
+               queue_->load_fat_binary(blob, fmt::format("module {}", modules_.size())));
       return {};
     }
     FIEL_TRY(auto entries, build::read_fatbin(blob));

@@ -116,6 +116,17 @@ class Words(Case):
             self.assertIn("did you mean '" + near, r.err)
             self.assertEqual(r.out, "")
 
+    def test_a_gpu_that_is_not_there_is_exit_code_three_with_the_reason(self):
+        for hidden in ("-1", ""):
+            r = fiel("judge", self.task, self.task, "--device", "cuda:0",
+                     env={"CUDA_VISIBLE_DEVICES": hidden})
+            self.assertEqual((r.code, r.out), (3, ""), hidden)
+            self.assertRegex(r.err, "libcuda|CUDA_VISIBLE_DEVICES")
+            self.assertIn("help:", r.err)
+        r = fiel("judge", self.task, self.task, "--device", "gpu0")
+        self.assertEqual(r.code, 2)
+        self.assertIn("cuda:0", r.err)
+
     def test_values_of_flags_are_checked(self):
         for words in (["--seed", "-3"], ["--seed", "99999999999999999999"], ["--timeout", "soon"],
                       ["--seed"], ["--json=yes"]):

@@ -102,7 +102,6 @@ TEST_F(CudaDeviceTest, CoverageIsGuessedFromThePoison) {
   EXPECT_EQ(gpu->drain(kSoon).cuda_error, 0);
   auto c = gpu->coverage(x);
   ASSERT_TRUE(c);
-  EXPECT_TRUE(c->by_pattern);
   EXPECT_EQ(c->written, 16u);
   ASSERT_EQ(c->missing.size(), 2u);
   EXPECT_EQ(c->missing[1].begin, 32u);

@@ -79,12 +79,12 @@ def main():
             seen = codes(verdict)
             cells.append(verdict["status"] + (f" ({seen})" if seen else ""))
             cells.append(f"{verdict['seconds']:.1f}")
+        print("| " + " | ".join(cells) + " |", flush=True)  # a run that is cut off tells what it knows
         rows.append(cells)
     heads = ["kernel"] + [h for d in devices for h in (d, "s")]
     lines = ["| " + " | ".join(cells) + " |" for cells in [heads, ["---"] * len(heads)] + rows]
     if options.table:
         options.table.write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
     print(f"{len(rows)} kernels, {failures} verdicts not as expected")
     return 1 if failures else 0
 

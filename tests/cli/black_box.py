@@ -117,13 +117,14 @@ class Words(Case):
             self.assertEqual(r.out, "")
 
     def test_a_gpu_that_is_not_there_is_exit_code_three_with_the_reason(self):
+        kernel = self.write("kernel.cu", "")
         for hidden in ("-1", ""):
-            r = fiel("judge", self.task, self.task, "--device", "cuda:0",
+            r = fiel("judge", self.task, kernel, "--device", "cuda:0",
                      env={"CUDA_VISIBLE_DEVICES": hidden})
             self.assertEqual((r.code, r.out), (3, ""), hidden)
             self.assertRegex(r.err, "libcuda|CUDA_VISIBLE_DEVICES")
             self.assertIn("help:", r.err)
-        r = fiel("judge", self.task, self.task, "--device", "gpu0")
+        r = fiel("judge", self.task, kernel, "--device", "gpu0")
         self.assertEqual(r.code, 2)
         self.assertIn("cuda:0", r.err)
 

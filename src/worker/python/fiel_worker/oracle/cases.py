@@ -17,6 +17,7 @@ from .bound import accepted, compare
 from .expectation import Expectation, expect, expect_in_rows, expect_own_types
 from .model_state import wide_copy
 from .probes import Recipe
+from .slices import all_finite
 from .task import Task
 
 _AMPLITUDES = (1.0, 0.1, 0.01)
@@ -116,7 +117,7 @@ class Cases:
             return f"the float64 reference raises {type(error).__name__}: {error}"[:200]
         if not special:
             for e in expectation.outputs:
-                if e.reference.is_floating_point() and not _all_finite(e.reference):
+                if e.reference.is_floating_point() and not all_finite(e.reference):
                     return f"the float64 reference is not finite at '{e.path}'"
         return self._own_error(case, expectation) or self._cross_check(case, expectation)
 
@@ -262,9 +263,3 @@ def _no_float64(error: RuntimeError) -> bool:
     """Does an operator say that it knows no float64?"""
     text = str(error).lower()
     return "not implemented for" in text or "double" in text or "float64" in text
-
-
-def _all_finite(tensor: torch.Tensor) -> bool:
-    from .slices import row_major_pieces
-
-    return all(bool(torch.isfinite(tensor[i]).all()) for i, _ in row_major_pieces(tensor.shape))

@@ -14,12 +14,13 @@ from .bound import ErrorModel, unit_of
 from .model_state import State, named_state
 from .perturbation import Perturbation
 from .precision import UNIT_FP32, Float64, growth, widen
-from .slices import row_major_pieces
+from .slices import all_finite, pieces_of, row_major_pieces
 from .task_module import call, seed_everything
 
 TRIALS, FEW_TRIALS, FEWEST_TRIALS = 8, 4, 2
 FEW_TRIALS_FLOPS, FEWEST_TRIALS_FLOPS = 5e7, 1e11  # of a CPU
 MANY_OPERATIONS = 2000  # a recurrent net: each costs a tenth of a millisecond a trial
+FEW_TRIALS_ELEMENTS, FEWEST_TRIALS_ELEMENTS = 1 << 26, 1 << 28
 _GPU_FASTER = 1000  # in float64, H200 against two cores
 _BLOCK = 64  # neighbours whose mean sensitivity stands in for missing trials
 _DOUBLES_KEPT = 1 << 26  # elements whose sensitivity is kept in float64
@@ -120,47 +121,80 @@ def expect_own_types(outputs, tree, systematic: bool) -> Expectation:
 
 
 def _measure(wide: Wide, run: Float64, items: list[Expected], seed, systematic, tags) -> None:
-    flops = sum(run.flops.values())
+    trials = _trials(wide, run, items)
     many = run.operations > MANY_OPERATIONS
-    faster = 1 if wide.device == "cpu" else _GPU_FASTER
-    if flops > FEWEST_TRIALS_FLOPS * faster or run.operations > 4 * MANY_OPERATIONS:
-        trials = FEWEST_TRIALS
-    else:
-        trials = FEW_TRIALS if flops > FEW_TRIALS_FLOPS * faster or many else TRIALS
     unit = UNIT_FP32 * growth(run.reduction_length, systematic)
-    moved = _moved(wide, items, trials, unit, lambda t: Perturbation(seed, t, trials, systematic), False, many)
-    for item, sensitivity in zip(items, moved):
-        item.model.sensitivity = sensitivity
+
+    def drawn(trial):
+        return Float64(Perturbation(seed, trial, trials, systematic), brief=many, first=run.first)
+
+    def computed(trial):
+        spread = Perturbation(seed + 2, trial, TRIALS, systematic, diagonal=True)
+        return Float64(spread, brief=many, first=run.first)
+
+    computes = run.contracts and run.operations <= MANY_OPERATIONS
+    alone = run.first is not None and run.rounding_operations == 1
+    if not (alone and all(item.reference.is_floating_point() for item in items)):
+        for item, sensitivity in zip(items, _moved(wide, items, trials, unit, drawn, not computes)):
+            item.model.sensitivity = sensitivity
+    if computes:
+        for item, least in zip(items, _moved(wide, items, 1, unit, computed, False)):
+            drawn_one = item.model.sensitivity
+            item.model.sensitivity = least if drawn_one is None else _at_least(drawn_one, least)
+    run.first = None  # holds tensors of the task's size
     if tags is None:
         return
     skip = {t for t in tags if t is not None}
-    kinds = _moved(wide, items, trials, 1.0,
-                   lambda t: Perturbation(seed + 1, t, trials, systematic, storage_skip=skip), True)
-    for item, storage in zip(items, kinds):
+
+    def storing(trial):
+        kind = Perturbation(seed + 1, trial, trials, systematic, storage_skip=skip)
+        return Float64(kind, declared=True)
+
+    for item, storage in zip(items, _moved(wide, items, trials, 1.0, storing, True)):
         item.model.storage = storage
 
 
-def _moved(wide, items, trials, unit, perturbation, declared, brief=False) -> list[torch.Tensor]:
+def _trials(wide: Wide, run: Float64, items: list[Expected]) -> int:
+    flops = sum(run.flops.values())
+    faster = 1 if wide.device == "cpu" else _GPU_FASTER
+    largest = max(item.reference.numel() for item in items)
+    if (flops > FEWEST_TRIALS_FLOPS * faster or run.operations > 4 * MANY_OPERATIONS
+            or largest > FEWEST_TRIALS_ELEMENTS):
+        return FEWEST_TRIALS
+    few = flops > FEW_TRIALS_FLOPS * faster or run.operations > MANY_OPERATIONS
+    return FEW_TRIALS if few or largest > FEW_TRIALS_ELEMENTS else TRIALS
+
+
+def _at_least(drawn: torch.Tensor, computed: torch.Tensor) -> torch.Tensor:
+    """Trials leave an element in millions looking insensitive by chance; what the contractions alone
+    amount to is computed for each, and half of that variance is its least."""
+    for index, _ in row_major_pieces(drawn.shape, pieces_of(drawn)):
+        torch.maximum(drawn[index], computed[index].mul_(0.5**0.5), out=drawn[index])
+    return drawn
+
+
+def _moved(wide, items, trials, unit, mode_of, pool: bool) -> list[torch.Tensor]:
     """By how much each element moves, in rms over the trials, in units of `unit`."""
-    sums = []
+    sums, finite = [], []
     for item in items:
         size = item.reference.numel()
         dtype = torch.float64 if size <= _DOUBLES_KEPT else torch.float32
         sums.append(torch.zeros(item.reference.shape, dtype=dtype, device=item.reference.device))
+        finite.append(all_finite(item.reference))
     for trial in range(trials):
-        mode = Float64(perturbation(trial), declared=declared, brief=brief)
-        _, outputs, state, _ = wide.evaluate(mode)
+        _, outputs, state, _ = wide.evaluate(mode_of(trial))
         found = dict(state)
         values = [v for _, v in outputs]
         values += [found.get(item.path) for item in items[len(outputs):]]
-        for item, value, total in zip(items, values, sums):
+        del outputs, state
+        for item, value, total, ordinary in zip(items, values, sums, finite):
             if value is None or value.shape != item.reference.shape:
                 total.fill_(torch.inf)  # as many results as the data say: no bound holds
                 continue
-            _add_square(item.reference, value, total, 1 / unit)
+            _add_square(item.reference, value, total, 1 / unit, ordinary)
     for item, total in zip(items, sums):
         total.div_(trials)
-        if trials < TRIALS and item.reference.is_floating_point():
+        if pool and trials < TRIALS and item.reference.is_floating_point():
             _pool_neighbours(total.view(-1), trials)
         total.sqrt_()
     return sums
@@ -180,15 +214,18 @@ def _pool_neighbours(squares: torch.Tensor, trials: int) -> None:
                 part.mul_(trials).add_(mean, alpha=weight).div_(trials + weight)
 
 
-def _add_square(reference, moved, total, scale: float) -> None:
-    for index, _ in row_major_pieces(reference.shape):
+def _add_square(reference, moved, total, scale: float, ordinary: bool) -> None:
+    for index, _ in row_major_pieces(reference.shape, pieces_of(reference)):
         a, b = reference[index], moved[index]
         if not a.is_complex():
             a, b = a.to(torch.float64), b.to(torch.float64)
-        square = ((b - a).abs() * scale).square()
-        still = (a == b) | ~torch.isfinite(a)
-        square = torch.where(still, torch.zeros_like(square), torch.nan_to_num(square, nan=torch.inf))
-        total[index] = total[index] + square.to(total.dtype)
+        gap = b - a
+        square = (gap.abs() if gap.is_complex() else gap).mul_(scale).square_()
+        torch.nan_to_num_(square, nan=torch.inf, posinf=torch.inf)
+        if not ordinary:
+            still = (a == b) | ~torch.isfinite(a)
+            square.masked_fill_(still, 0)
+        total[index] += square.to(total.dtype)
 
 
 def _kept(tensor: torch.Tensor, shared: set) -> torch.Tensor:

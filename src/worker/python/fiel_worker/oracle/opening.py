@@ -8,6 +8,7 @@ from ..channel import Context, Fault
 from ..values import GUARD_BYTES, align, layout
 from ..window import Window
 from .cases import Cases
+from .degenerate import degenerate
 from .model_state import named_state
 from .placement import region_bytes
 from .randomness import examine
@@ -55,6 +56,9 @@ class Opening:
         task.randomness, void = "none", None
         task.settle_domains()
         task.randomness, void = examine(task)
+        if void is None and task.randomness == "none":
+            void, warning = degenerate(task)
+            task.warnings += [warning] if warning else []
         task.find_variants()
         self.cases = Cases(task)
         weights = named_state(task.model)

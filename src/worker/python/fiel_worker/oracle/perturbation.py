@@ -15,7 +15,9 @@ _SMALL, _POOL = 1 << 16, 1 << 20  # elements
 
 
 class Perturbation:
-    def __init__(self, seed: int, trial: int, trials: int, systematic: bool, storage_skip=None):
+    def __init__(self, seed: int, trial: int, trials: int, systematic: bool, storage_skip=None,
+                 diagonal: bool = False):
+        self.diagonal = diagonal  # only results of contractions move, by their own deviation
         self.seed, self.trial, self.trials = seed, trial, trials
         self.systematic = systematic
         self.storage_skip = storage_skip  # not None: only what storing in narrow types rounds
@@ -28,16 +30,22 @@ class Perturbation:
             return tensor * torch.add(self._one(tensor.device), self._small_signs(tensor, source),
                                       alpha=amount)
         flat = tensor.reshape(-1)
+        by = None if scale is None else scale.reshape(-1)
         out = torch.empty_like(flat)
         for k, begin in enumerate(range(0, flat.numel(), _PIECE)):
-            piece = flat[begin : begin + _PIECE]
-            odd = self._odd(piece.numel(), source, k, tensor.device).to(torch.float64)
-            if scale is None:
-                torch.mul(piece, odd.mul_(-2 * amount).add_(1 + amount),
-                          out=out[begin : begin + _PIECE])
-            else:
-                by = scale.reshape(-1)[begin : begin + _PIECE]
-                out[begin : begin + _PIECE] = piece + odd.mul_(-2 * amount).add_(amount) * by
+            at = slice(begin, begin + _PIECE)
+            signs = self._signs(flat[at].numel(), source, k, tensor.device)
+            torch.addcmul(flat[at], flat[at] if by is None else by[at], signs, value=amount, out=out[at])
+        return out.reshape(tensor.shape)
+
+    def signed(self, tensor: torch.Tensor, source: int) -> torch.Tensor:
+        """tensor with the signs of this trial."""
+        flat = tensor.reshape(-1)
+        out = torch.empty_like(flat)
+        for k, begin in enumerate(range(0, flat.numel(), _PIECE)):
+            at = slice(begin, begin + _PIECE)
+            signs = self._signs(flat[at].numel(), source, k, tensor.device)
+            torch.mul(flat[at], signs, out=out[at])
         return out.reshape(tensor.shape)
 
     def _small_signs(self, tensor: torch.Tensor, source: int) -> torch.Tensor:
@@ -73,6 +81,9 @@ class Perturbation:
                 if mask >> bit & 1:
                     odd ^= plane
         return odd
+
+    def _signs(self, n: int, source: int, piece: int, device) -> torch.Tensor:
+        return self._odd(n, source, piece, device).view(torch.int8).mul_(-2).add_(1)
 
     def _row_bits(self, n: int, piece: int, device) -> list[torch.Tensor]:
         """Each element's row number, 1 to trials - 1, as planes of bits."""

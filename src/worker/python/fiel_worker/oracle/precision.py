@@ -16,8 +16,9 @@ import math
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from .contraction import Contraction
 from .operators import (
     cancellation, contracts, flops_of, is_exact, never_replaced, reduction_length_of,
 )
@@ -53,20 +54,22 @@ class Float64(TorchDispatchMode):
         return False  # nothing is compiled here, and importing the compiler takes seconds
 
     def __init__(self, perturbation: Perturbation | None = None, declared: bool = False,
-                 count_only: bool = False, brief: bool = False):
+                 count_only: bool = False, brief: bool = False, first=None):
         super().__init__()
         self.brief = brief
         self.count_only = count_only  # run in the operands' own types
         self.perturbation = perturbation
         self.declared = declared  # follow which results the task's own types would round
         self.reduction_length, self.contracts, self.operations = 1.0, False, 0
+        self.rounding_operations = 0
+        self.first: Contraction | None = first  # of the run that is repeated here
         self.flops: dict[str, float] = {}
         self.narrow = False  # a result of a narrower type than f32 was seen
         self.complex = False
         self._stack = contextlib.ExitStack()
 
     def __enter__(self):
-        self._stack.enter_context(_Decomposed())
+        self._stack.enter_context(_Decomposed(self))
         if not self.count_only:
             self._stack.enter_context(_default_dtype(torch.float64))
         self._stack.enter_context(torch.no_grad())
@@ -92,8 +95,15 @@ class Float64(TorchDispatchMode):
         args = tuple(widened(a) if isinstance(a, torch.dtype) else a for a in args)
         names, written, exact = _facts(func)
         length = 1.0 if exact else reduction_length_of(name, args, kwargs)
-        args, kwargs = self._operands(func, args, kwargs, names, written, exact, length, source)
-        result = func(*args, **kwargs)
+        result = None
+        if not exact:
+            self.rounding_operations += 1
+            result = self._repeated(name, source, length)
+        if result is None:
+            args, kwargs = self._operands(func, args, kwargs, names, written, exact, length, source)
+            result = func(*args, **kwargs)
+            if self._begins(exact):
+                self.first = Contraction.of(func, args, kwargs, result)
         if not exact:
             self._count(name, args, kwargs, result, length)
         if self.perturbation is not None and not (exact and dtype is None):
@@ -102,11 +112,58 @@ class Float64(TorchDispatchMode):
             self._tag(result, dtype, None if exact and _is_view(func) else self.operations, args)
         return result
 
+    def _begins(self, exact: bool) -> bool:
+        """Is this the first operator that rounds, of a run that trials will repeat?"""
+        once = self.perturbation is None and not self.declared
+        return once and not exact and self.rounding_operations == 1
+
+    def _repeated(self, name, source, length):
+        """The first contraction's result in a trial, or None: computed in float64 once."""
+        move = self.perturbation
+        repeats = move is not None and move.storage_skip is None and self.rounding_operations == 1
+        if not repeats or self.first is None or not self.first.valid(name):
+            return None
+        if move.diagonal:
+            return self.first.result
+        return self.first.moved(move, UNIT_FP32 * growth(length, move.systematic), source)
+
+    def recurrent(self, func, args, kwargs):
+        """A recurrent layer, all of its steps: inputs, states and weights move, and its results."""
+        self.operations += 1
+        self.rounding_operations += 1
+        tensors = list(_tensors(args))
+        matrices = [t for t in tensors if t.dim() == 2 and t.is_floating_point()]
+        length = float(max((t.shape[1] for t in matrices), default=1))
+        steps = tensors[0].numel() / max(1, tensors[0].shape[-1])
+        self.contracts = True
+        self.reduction_length = max(self.reduction_length, length)
+        flops = 2.0 * steps * sum(t.numel() for t in matrices if t is not tensors[0])
+        self.flops["contracting"] = self.flops.get("contracting", 0.0) + flops
+        move, slot = self.perturbation, 0
+        moves = move is not None and move.storage_skip is None and not move.diagonal
+        amount = UNIT_FP32 * growth(length, move.systematic) if moves else 0.0
+
+        def moved(value):
+            nonlocal slot
+            if isinstance(value, (list, tuple)):
+                return type(value)(moved(v) for v in value)
+            if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+                return value
+            slot += 1
+            source = 16 * self.operations + slot
+            value = value if self.count_only else widen(value)
+            return move.move(value, amount, source) if moves and value.numel() else value
+
+        args = moved(tuple(args))
+        with _disable_current_modes():
+            result = func(*args, **kwargs)
+        return moved(result)
+
     def _operands(self, func, args, kwargs, names, written, exact, length, source):
         move = self.perturbation
         amount = 0.0
         # With thousands of operators only sums' operands move: elsewhere the result's change does.
-        wanted = not exact and (length > 1 or not self.brief)
+        wanted = not exact and (length > 1 or not self.brief) and not (move and move.diagonal)
         if move is not None and move.storage_skip is None and wanted:
             amount = UNIT_FP32 * growth(length, move.systematic)
         kept = never_replaced(func._schema.name)
@@ -132,6 +189,8 @@ class Float64(TorchDispatchMode):
 
     def _rounded(self, func, name, args, result, exact, length, source, dtype):
         move = self.perturbation
+        if move.diagonal:
+            return result if exact else self._spread(func, name, args, result, length, source)
         if move.storage_skip is None:
             if exact:
                 return result
@@ -160,6 +219,18 @@ class Float64(TorchDispatchMode):
         if isinstance(result, (list, tuple)):
             return type(result)(one(t) for t in result)
         return one(result)
+
+    def _spread(self, func, name, args, result, length, source):
+        """A contraction's result, moved by what its rounding amounts to, element by element."""
+        move = self.perturbation
+        if not contracts(name):
+            return result
+        known = self.first is not None and result is self.first.result
+        found = self.first if known else Contraction.of(func, args, {}, result)
+        if found is None:
+            return result
+        amount = UNIT_FP32 * growth(length, move.systematic)
+        return move.move(result, amount, source, found.deviation())
 
     def _counted(self, func, args, kwargs):
         result = func(*args, **kwargs)
@@ -203,12 +274,19 @@ class Float64(TorchDispatchMode):
 
 
 class _Decomposed(TorchFunctionMode):
-    """Attention and recurrent layers as the operators that they consist of: each rounds."""
+    """Attention as the operators that it consists of: each rounds. Recurrent layers as one operator:
+    their thousands of steps would each cost more in Python than in float64."""
+
+    def __init__(self, float64: "Float64"):
+        super().__init__()
+        self.float64 = float64
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         if name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
+            if self.float64.count_only or not self.float64.declared:
+                return self.float64.recurrent(func, args, kwargs)
             with _without_cudnn():
                 return func(*args, **kwargs)
         if name == "scaled_dot_product_attention":

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-PIECE_ELEMENTS = 1 << 22
+PIECE_ELEMENTS, PIECE_ELEMENTS_GPU = 1 << 22, 1 << 25
 SHORTEST_ROW = 16  # shorter rows say too little about scale: the whole output's does
 
 
@@ -28,6 +28,20 @@ def row_major_pieces(shape, limit: int = PIECE_ELEMENTS):
         prefix = tuple(unravel(k, outer))
         for begin in range(0, length, step):
             yield (*prefix, slice(begin, min(length, begin + step))), (k * length + begin) * inner
+
+
+def pieces_of(tensor: torch.Tensor) -> int:
+    """How many elements to take at once on the tensor's device: a GPU wants fewer, larger pieces."""
+    return PIECE_ELEMENTS if tensor.device.type == "cpu" else PIECE_ELEMENTS_GPU
+
+
+def all_finite(tensor: torch.Tensor) -> bool:
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        return True
+    good = torch.ones((), dtype=torch.bool, device=tensor.device)
+    for index, _ in row_major_pieces(tensor.shape, pieces_of(tensor)):
+        good &= torch.isfinite(tensor[index]).all()
+    return bool(good)
 
 
 def unravel(flat: int, shape) -> list[int]:

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from ..channel import Fault, one_line
+from ..channel import Fault, is_out_of_memory, one_line
 from ..values import describe, flatten, rebuild
 from .bound import unit_of
 from .domains import Domain, classify
@@ -140,6 +140,8 @@ class Task:
         except Fault:
             raise
         except (RuntimeError, ValueError, IndexError, AssertionError, TypeError) as error:
+            if is_out_of_memory(error):  # says nothing about the inputs
+                raise Fault("memory", one_line(f"the reference does not fit: {error}")[:200]) from None
             return one_line(f"the reference raises {type(error).__name__}: {error}")[:200]
         for path, t in outputs:
             if t.is_floating_point() and t.numel() and not bool(torch.isfinite(t.to(torch.float32)).all()):

@@ -5,8 +5,8 @@
 //   FIEL_TRY(auto models, error_models(instance, inputs, reference, {.seed = seed}));
 //   FIEL_TRY(Comparison c, compare(reference[0], actual, models[0]));
 //
-// Costs eight more evaluations of the reference (sixteen where intermediates are low-precision).
-// docs/numerics.md derives it. It does not decide: compare() does.
+// Costs up to ten more evaluations of the reference (eighteen where intermediates are
+// low-precision). docs/numerics.md derives it. It does not decide: compare() does.
 #pragma once
 
 #include <cstdint>

@@ -139,6 +139,48 @@ TEST_P(TaskErrorModel, RejectsZerosOtherInputsAndHalfPrecision) {
   EXPECT_NE(j.numerics, NumericsClass::fp32);
 }
 
+/// sqrt(2 Σ a² b² + y²), from the operands.
+std::vector<double> exact_sensitivity(const std::vector<Tensor>& inputs, const Tensor& product) {
+  const std::vector<double> a = inputs[0].to_f64(), b = inputs[1].to_f64(), y = product.to_f64();
+  const size_t rows = static_cast<size_t>(inputs[0].shape()[0]), columns = y.size() / rows;
+  const size_t length = a.size() / rows;
+  std::vector<double> s(y.size());
+  for (size_t i = 0; i < rows; ++i)
+    for (size_t j = 0; j < columns; ++j) {
+      double sum = 0;
+      for (size_t k = 0; k < length; ++k) {
+        const double term = a[i * length + k] * b[k * columns + j];
+        sum += term * term;
+      }
+      s[i * columns + j] = std::sqrt(2 * sum + y[i * columns + j] * y[i * columns + j]);
+    }
+  return s;
+}
+
+std::string task_text(const std::string& expression) {
+  return "name = \"product\"\ndescription = \"A product.\"\nexpression = \"" + expression +
+         "\"\n[inputs]\na = { dtype = \"f32\", shape = [\"M\", \"K\"] }\n"
+         "b = { dtype = \"f32\", shape = [\"K\", \"N\"] }\n[outputs]\ny = \"f32\"\n"
+         "[shapes]\nsmall = { M = 700, K = 40, N = 900 }\n";
+}
+
+/// Few trials once left one element in millions with a tenth of its sensitivity.
+TEST(ProductSensitivity, NoElementIsFarBelowTheExactOne) {
+  for (const char* expression : {"y = matmul(a, b)", "y = matmul(a, b) * 1.0 + 0.0"}) {
+    const bool alone = std::string(expression).ends_with("b)");
+    Result<Task> changed = parse_task(task_text(expression), "product");
+    ASSERT_TRUE(changed) << expression;
+    const Instance at = *changed->instantiate(changed->shape_sets[0]);
+    const std::vector<Tensor> inputs = draw_inputs(at, "outliers(0.01, 300)", 11);
+    const std::vector<Tensor> reference = *at.reference(inputs);
+    const std::vector<ErrorModel> m = *error_models(at, *changed, inputs, reference, {.seed = 4});
+    const std::vector<double> exact = exact_sensitivity(inputs, reference[0]);
+    const double* found = m[0].sensitivity.data_as<double>();
+    for (size_t i = 0; i < exact.size(); ++i)
+      ASSERT_GT(found[i], (alone ? 0.999 : 0.7) * exact[i]) << expression << " at " << i;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, TaskErrorModel, testing::ValuesIn(task_files()),
                          [](const auto& test) { return test.param; });
 

@@ -12,7 +12,7 @@ import math
 import torch
 
 from .precision import UNITS, growth
-from .slices import row_major_pieces, row_rms, unravel
+from .slices import Scales, all_finite, pieces_of, row_major_pieces, unravel
 
 ELEMENT, FLOOR, STORAGE = 8.0, 4.0, 4.0
 RMS, RMS_STORAGE = 2.0, 1.5
@@ -68,6 +68,29 @@ def _paired(tensor):
     return None if tensor is None else tensor.unsqueeze(-1).expand(*tensor.shape, 2)
 
 
+_COUNTS = ("compared", "exact", "failing", "strict", "unstable", "counted")
+
+
+@dataclasses.dataclass
+class _Terms:
+    """Of one piece, element by element."""
+
+    y: torch.Tensor
+    a: torch.Tensor
+    error: torch.Tensor
+    bound: torch.Tensor
+    strict: torch.Tensor  # the bound of the type's own arithmetic
+    s: torch.Tensor
+    d: torch.Tensor | None
+    exact: torch.Tensor
+    ill: torch.Tensor
+    wrong: torch.Tensor | None = None  # these three where not all numbers are finite
+    plain: torch.Tensor | None = None
+    compared: torch.Tensor | None = None
+    failing: torch.Tensor | None = None
+    ratio: torch.Tensor | None = None
+
+
 class _Comparison:
     def __init__(self, reference, actual, dtype, model: ErrorModel, lowest: str):
         self.y, self.a, self.dtype, self.model = reference, actual, dtype, model
@@ -79,16 +102,22 @@ class _Comparison:
         self.unit = self.strict_unit
         if model.contracts and dtype != torch.float64:
             self.unit = max(self.unit, model.factor * _LOWEST_UNIT.get(lowest, 0.0))
-        self.rows, self.rms_output = row_rms(reference)
+        scales = Scales.of(reference)
+        self.rows, self.rms_output = scales.rows, scales.rms
+        self.ordinary = not self.integer and scales.all_finite and all_finite(actual)
+        self.largest_reference = scales.largest
+        self.parts = []  # figures of the pieces, on the device until all are there
         self.n = dict.fromkeys(
             ("compared", "exact", "failing", "strict", "nan", "infinity", "unstable", "counted"), 0)
         self.sums = dict.fromkeys(("error2", "output2", "sensitivity2", "storage2"), 0.0)
         self.max_abs = self.worst = 0.0
-        self.first = None  # (flat index, expected, got, bound)
+        self.first = self.worst_at = None  # (flat index, expected, got, bound)
 
     def run(self) -> dict:
-        for index, begin in row_major_pieces(self.y.shape):
-            self._piece(index, begin)
+        pieces = list(row_major_pieces(self.y.shape, pieces_of(self.y)))
+        for index, _ in pieces:
+            self.parts.append(self._piece(index)[0])
+        self._add_up(pieces)
         return self._report()
 
     def _scale(self, index, like):
@@ -97,40 +126,75 @@ class _Comparison:
         own = self.rows[index[: self.rows.dim()]].clamp_min(self.rms_output / 64)
         return own.unsqueeze(-1).expand(like.shape) if own.dim() < like.dim() else own
 
-    def _piece(self, index, begin):
+    def _piece(self, index):
+        """(the figures of one piece in the order of _FIGURES, its terms). Nothing here waits for the
+        device where all numbers are finite: a wait a piece would take longer than the work."""
         y, raw = self.y[index], self.a[index]
         a = raw.to(torch.float64)
         if self.integer:  # as integers: float64 does not tell all of 64 bits apart
             exact = raw == y.to(raw.dtype)
         else:
-            exact = a == y.to(self.dtype).to(torch.float64)
+            exact = raw == y.to(self.dtype)
         y = y.to(torch.float64)
         scale = self._scale(index, y)
-        finite = torch.isfinite(y)
-        size = torch.where(finite, y.abs(), 0) + scale
+        size = y.abs() if self.ordinary else torch.where(torch.isfinite(y), y.abs(), 0)
+        rest = self.relative * size + self.absolute
+        size = size + scale
         s = self._extra(self.model.sensitivity, index)
         if s is None:
             s = torch.zeros_like(y) if self.integer else size
         d = self._extra(self.model.storage, index)
-        if d is None:
-            d = torch.zeros((), dtype=torch.float64, device=y.device)
-        bounded = torch.isfinite(s) & torch.isfinite(d)
-        floor = 0.0 if self.integer else FLOOR * scale
-        rest = STORAGE * d + self.relative * y.abs() + self.absolute
-        reach = ELEMENT * s + floor
-        bound = self.unit * reach + rest
-        special, wrong, nan, infinity = self._special(y, a, finite, bounded, bound)
+        if d is not None:
+            rest = rest + STORAGE * d
+        reach = ELEMENT * s + (0.0 if self.integer else FLOOR * scale)
+        bound = torch.add(rest, reach, alpha=self.unit)
+        ill = self.unit * s > torch.add(rest, size, alpha=ILL_CONDITIONED)
+        error = (a - y).abs_()
+        terms = _Terms(y, a, error, bound, torch.add(rest, reach, alpha=self.strict_unit), s, d, exact, ill)
+        if self.ordinary and not self._near_the_top():
+            return self._figures(terms), terms
+        return self._special_piece(terms), terms
+
+    def _near_the_top(self) -> bool:
+        """May a reference or its bound reach the largest value of the type?"""
+        return not self.largest_reference < 0.25 * self.largest
+
+    def _special_piece(self, t: "_Terms"):
+        finite = torch.isfinite(t.y)
+        bounded = torch.isfinite(t.s) if t.d is None else torch.isfinite(t.s) & torch.isfinite(t.d)
+        special, wrong, nan, infinity = self._special(t.y, t.a, finite, bounded, t.bound)
         plain = finite & bounded & ~special
-        error = torch.where(plain, (a - y).abs(), 0)
-        # Where an integer is equal it is right, also beyond what float64 tells apart.
-        error = torch.where(exact, torch.zeros_like(error), error) if self.integer else error
-        if self.integer:
-            error = torch.where(plain & ~exact, error.clamp_min(1.0), error)
-        beyond = error > bound
-        failing = wrong | (plain & beyond)
-        ill = plain & (self.unit * s > ILL_CONDITIONED * size + rest)
-        self._add(y, a, error, bound, reach, rest, s, d, exact, finite & bounded, plain, ill,
-                  failing, nan, infinity, begin)
+        t.error = torch.where(plain, t.error, 0)
+        if self.integer:  # where an integer is equal it is right, also beyond what float64 tells apart
+            t.error = torch.where(t.exact, torch.zeros_like(t.error), t.error)
+            t.error = torch.where(plain & ~t.exact, t.error.clamp_min(1.0), t.error)
+        self.n["nan"] += nan
+        self.n["infinity"] += infinity
+        t.wrong, t.plain, t.compared = wrong, plain, (finite & bounded) | ~finite
+        return self._figures(t)
+
+    def _figures(self, t: "_Terms"):
+        zero = torch.zeros((), dtype=torch.float64, device=t.y.device)
+        failing = t.error > t.bound
+        good = ~t.ill
+        compared = torch.isfinite(t.s)
+        if t.plain is not None:
+            failing, good, compared = t.wrong | (t.plain & failing), good & t.plain, t.compared
+            unstable = (t.plain & t.ill).sum()
+        else:
+            unstable = t.ill.sum()
+        t.failing = failing
+        t.ratio = torch.where(t.error == 0, zero, t.error / t.bound)
+
+        def square(x):
+            return torch.where(good, x, zero).square_().sum()
+
+        figures = [
+            compared.sum(), t.exact.sum(), failing.sum(), (t.error > t.strict).sum(), unstable,
+            good.sum(), square(t.error), square(t.y), square(t.s),
+            square(t.d) if t.d is not None else zero, t.error.max(), t.ratio.max(),
+        ]
+        return torch.stack([f.to(torch.float64) for f in figures])
 
     def _extra(self, tensor, index):
         return None if tensor is None else tensor[index].to(torch.float64)
@@ -160,39 +224,31 @@ class _Comparison:
         infinity = int(wrong.sum()) - nan
         return odd | over, wrong, nan, infinity
 
-    def _add(self, y, a, error, bound, reach, rest, s, d, exact, bounded, plain, ill, failing, nan,
-             infinity, begin):
-        good = plain & ~ill
-        ratio = torch.where(error == 0, torch.zeros_like(error), error / bound)
-        zero = torch.zeros((), dtype=torch.float64, device=y.device)
-        counts = torch.stack([
-            bounded.sum() + (~torch.isfinite(y)).sum(), exact.sum(), failing.sum(),
-            (error > self.strict_unit * reach + rest).sum(), (plain & ill).sum(), good.sum(),
-        ]).tolist()
-        sums = torch.stack([
-            torch.where(good, error, zero).square().sum(), torch.where(good, y, zero).square().sum(),
-            torch.where(good, s, zero).square().sum(),
-            torch.where(good, d.expand_as(y), zero).square().sum(),
-            error.max() if error.numel() else zero, ratio.max() if ratio.numel() else zero,
-        ]).tolist()
-        for key, value in zip(("compared", "exact", "failing", "strict", "unstable", "counted"), counts):
-            self.n[key] += value
-        self.n["nan"] += nan
-        self.n["infinity"] += infinity
-        for key, value in zip(self.sums, sums):
-            self.sums[key] += value
-        self.max_abs = max(self.max_abs, sums[4])
-        worse = sums[5] > self.worst
-        if (counts[2] and self.first is None) or (worse and self.n["failing"] == 0):
-            where = failing if counts[2] else ratio
-            at = int(where.reshape(-1).to(torch.float64).argmax())
-            pick = [float(t.reshape(-1)[at]) for t in (y, a, bound.expand_as(y))]
-            witness = (begin + at, *pick)
-            if counts[2]:
-                self.first = witness
-            else:
-                self.worst_at = witness
-        self.worst = max(self.worst, sums[5])
+    def _add_up(self, pieces) -> None:
+        if not pieces:
+            return
+        table = torch.stack(self.parts).cpu()
+        self.parts = []
+        for k, row in enumerate(table.tolist()):
+            for key, value in zip(_COUNTS, row):
+                self.n[key] += int(value)
+            for key, value in zip(self.sums, row[len(_COUNTS):]):
+                self.sums[key] += value
+        errors, ratios = table[:, -2], table[:, -1]
+        self.max_abs, self.worst = float(errors.max()), float(torch.nan_to_num(ratios, nan=0.0, posinf=math.inf).max())
+        failing = torch.nonzero(table[:, _COUNTS.index("failing")])
+        if len(failing):
+            self.first = self._witness(*pieces[int(failing[0])], "failing")
+        elif self.worst > 0:
+            self.worst_at = self._witness(*pieces[int(ratios.argmax())], "ratio")
+
+    def _witness(self, index, begin, name: str):
+        counted = dict(self.n)
+        terms = self._piece(index)[1]  # again: no more than one piece is
+        self.n = counted
+        at = int(getattr(terms, name).reshape(-1).to(torch.float64).argmax())
+        return begin + at, *(float(t.expand_as(terms.y).reshape(-1)[at])
+                             for t in (terms.y, terms.a, terms.bound))
 
     def _limit(self, unit: float, rms: dict) -> float:
         few = 1 + 4 / math.sqrt(max(1, self.n["counted"]))
@@ -223,7 +279,7 @@ class _Comparison:
         lost = self.n["nan"] + self.n["infinity"] > 0
         limit = self._limit(self.unit, rms)
         rms_failed = not self.integer and rms["error"] > limit
-        first = self.first or (getattr(self, "worst_at", None) if rms_failed else None)
+        first = self.first or (self.worst_at if rms_failed else None)
         elements = self.y.numel()
         relative = 0.0 if rms["error"] == 0 else (
             rms["error"] / self.rms_output if self.rms_output > 0 else math.inf)

@@ -1,5 +1,6 @@
 """Walking tensors of any size and stride in pieces, with 64-bit positions."""
 
+import dataclasses
 import math
 
 import torch
@@ -52,24 +53,46 @@ def unravel(flat: int, shape) -> list[int]:
     return index[::-1]
 
 
+@dataclasses.dataclass
+class Scales:
+    """Sizes of a tensor's finite elements, from one pass that does not wait for the device."""
+
+    rows: torch.Tensor | None  # rms of each row, None where rows are short
+    rms: float
+    largest: float
+    all_finite: bool
+
+    @staticmethod
+    def of(y: torch.Tensor) -> "Scales":
+        long_rows = y.dim() > 0 and y.shape[-1] >= SHORTEST_ROW
+        rows = None
+        if long_rows:
+            rows = torch.zeros(y.shape[:-1], dtype=torch.float64, device=y.device)
+        figures = torch.zeros(3, dtype=torch.float64, device=y.device)  # squares, finite, largest
+        for index, _ in row_major_pieces(y.shape, pieces_of(y)):
+            piece = y[index].to(torch.float64)
+            good = torch.isfinite(piece)
+            size = torch.where(good, piece, 0).abs_()
+            figures[2] = torch.maximum(figures[2], size.max())
+            squares = size.square_()
+            figures[1] += good.sum()
+            if rows is None:
+                figures[0] += squares.sum()
+            else:
+                part = squares.sum(-1)
+                figures[0] += part.sum()
+                rows[index[: rows.dim()]] += part
+        if rows is not None:
+            rows = (rows / y.shape[-1]).sqrt_()
+        total, finite, largest = figures.tolist()
+        rms = math.sqrt(total / finite) if finite else 0.0
+        return Scales(rows, rms, largest, finite == y.numel())
+
+
 def row_rms(y: torch.Tensor):
     """(rms of each row or None where rows are short, rms of all), over finite elements."""
-    long_rows = y.dim() > 0 and y.shape[-1] >= SHORTEST_ROW
-    rows = None
-    if long_rows:
-        rows = torch.zeros(y.shape[:-1], dtype=torch.float64, device=y.device)
-    total, finite = 0.0, 0
-    for index, _ in row_major_pieces(y.shape):
-        piece = y[index].to(torch.float64)
-        good = torch.isfinite(piece)
-        squares = torch.where(good, piece, 0).square()
-        total += float(squares.sum())
-        finite += int(good.sum())
-        if rows is not None:
-            rows[index[: rows.dim()]] += squares.sum(-1)
-    if rows is not None:
-        rows = (rows / y.shape[-1]).sqrt()
-    return rows, math.sqrt(total / finite) if finite else 0.0
+    scales = Scales.of(y)
+    return scales.rows, scales.rms
 
 
 def first_difference(a: torch.Tensor, b: torch.Tensor) -> int:

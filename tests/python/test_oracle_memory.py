@@ -5,6 +5,7 @@ import unittest
 
 from oracle_harness import Oracle, passed, torch
 from fiel_worker.oracle import cases
+from fiel_worker.oracle.batch import batch_of
 from fiel_worker.oracle.slices import first_difference, row_major_pieces, row_rms, unravel
 
 ROWS = """
@@ -25,6 +26,15 @@ class Model(torch.nn.Module):
         return x - x.mean()
 def get_inputs():
     return [torch.rand(67, 33)]
+"""
+SPREAD = MEAN.replace("x - x.mean()", "x / x.std()")  # on large inputs a part's hardly differs
+SQUARE = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, a, b):
+        return a @ b
+def get_inputs():
+    return [torch.rand(64, 64), torch.rand(64, 64)]
 """
 
 
@@ -87,8 +97,15 @@ class Slices(unittest.TestCase):
         self.assertAlmostEqual(float(ratio), 1, delta=0.2)
 
     def test_batches_that_meet_are_evaluated_whole(self):
-        whole, parts = self.expectation(MEAN, 1 << 30), self.expectation(MEAN, 10_000)
-        self.assertTrue(torch.equal(whole.reference, parts.reference))
+        for source in (MEAN, SPREAD):
+            whole, parts = self.expectation(source, 1 << 30), self.expectation(source, 10_000)
+            self.assertTrue(torch.equal(whole.reference, parts.reference))
+
+    def test_what_is_a_batch_is_found(self):
+        for source, wanted in ((ROWS, ([(0, 0)], 67)), (SQUARE, ([(0, 0)], 64)), (SPREAD, ([], 0))):
+            oracle = Oracle(source)
+            self.addCleanup(oracle.close)
+            self.assertEqual(batch_of(oracle.task, oracle.task.source.draw(1), "given"), wanted)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,12 @@ class Values(unittest.TestCase):
                     self.assertTrue(passed(oracle.judge(case["case"])))
         oracle.close()
 
+    def test_the_cost_of_a_case_is_told(self):
+        oracle = Oracle(NORMALISED)
+        self.addCleanup(oracle.close)
+        self.assertGreater(oracle.opened["prepare_s"], 0)
+        self.assertGreater(oracle.prepare()["prepare_s"], 0)
+
     def test_zeros_and_the_first_part_of_a_softmax_fail(self):
         """J-01: the right answer is smaller than any fixed tolerance."""
         oracle = Oracle(SOFTMAX)

@@ -13,6 +13,7 @@ import torch
 from ..channel import Fault, is_out_of_memory
 from ..values import describe, flatten, rebuild
 from . import probes
+from .batch import batch_of
 from .bound import accepted, compare
 from .expectation import Expectation, expect, expect_in_rows, expect_own_types
 from .model_state import wide_copy
@@ -24,6 +25,7 @@ _AMPLITUDES = (1.0, 0.1, 0.01)
 _KEPT_SHARE = 0.25  # of the device's memory, for inputs and expectations that may be needed again
 _KEPT_BYTES_CPU = 2 << 30
 _WORKING_BYTES_CPU = 4 << 30
+_SLICE_BYTES = 16 << 30  # larger evaluations are made a part of the batch at a time
 _CROSS_CHECKED_BYTES = 32 << 20
 WORKING_SET = 6  # wide tensors of the task's size that exist at a time
 
@@ -198,12 +200,14 @@ class Cases:
         systematic = self.recipe_of_values(case).probe in probes.SYSTEMATIC
         arguments = (self.task.output_dtypes, self.task.device, case.run_seed, systematic,
                      self.task.narrow)
-        wanted = WORKING_SET * self.task.wide_bytes
-        places, rows = self.task.batch(inputs)
-        free = self.free_bytes()
-        if wanted > free and places and self.task.separable(inputs, places, rows):
-            step = max(1, int(rows * free / (2 * wanted)))
-            return expect_in_rows(model, inputs, places, rows, step, *arguments)
+        wanted, free = WORKING_SET * self.task.wide_bytes, self.free_bytes()
+        room = min(free, _SLICE_BYTES)
+        if wanted > room:
+            places, rows = batch_of(self.task, inputs, case.weights)
+            model = self.task.model64(case.weights)
+            step = max(1, int(rows * room / (2 * wanted)))
+            if rows > step:
+                return expect_in_rows(model, inputs, places, rows, step, *arguments)
         try:
             return expect(model, inputs, *arguments)
         except RuntimeError as error:

@@ -91,7 +91,9 @@ class Wide:
 
 
 def expect(model64, inputs, output_dtypes, device: str, seed: int, systematic: bool,
-           narrow: bool, special: str = "propagate", measure: bool = True) -> Expectation:
+           narrow: bool, special: str = "propagate", measure: bool = True,
+           parts: float = 1) -> Expectation:
+    """`parts`: how many times the work is of which this is a part."""
     wide = Wide(model64, inputs, seed, device)
     run = Float64(declared=narrow)
     tree, outputs, state, tags = wide.evaluate(run)
@@ -105,7 +107,7 @@ def expect(model64, inputs, output_dtypes, device: str, seed: int, systematic: b
             contracts=run.contracts, special=special)
         items.append(Expected(path, value, model))
     if measure and run.operations:
-        _measure(wide, run, items, seed, systematic, tags if run.narrow else None)
+        _measure(wide, run, items, seed, systematic, tags if run.narrow else None, parts)
     return Expectation(tree, items[: len(outputs)], items[len(outputs):], run)
 
 
@@ -120,8 +122,9 @@ def expect_own_types(outputs, tree, systematic: bool) -> Expectation:
     return Expectation(tree, items, [], Float64())
 
 
-def _measure(wide: Wide, run: Float64, items: list[Expected], seed, systematic, tags) -> None:
-    trials = _trials(wide, run, items)
+def _measure(wide: Wide, run: Float64, items: list[Expected], seed, systematic, tags,
+             parts: float) -> None:
+    trials = _trials(wide, run, items, parts)
     many = run.operations > MANY_OPERATIONS
     unit = UNIT_FP32 * growth(run.reduction_length, systematic)
 
@@ -154,10 +157,10 @@ def _measure(wide: Wide, run: Float64, items: list[Expected], seed, systematic, 
         item.model.storage = storage
 
 
-def _trials(wide: Wide, run: Float64, items: list[Expected]) -> int:
-    flops = sum(run.flops.values())
+def _trials(wide: Wide, run: Float64, items: list[Expected], parts: float) -> int:
+    flops = parts * sum(run.flops.values())
     faster = 1 if wide.device == "cpu" else _GPU_FASTER
-    largest = max(item.reference.numel() for item in items)
+    largest = parts * max(item.reference.numel() for item in items)
     if (flops > FEWEST_TRIALS_FLOPS * faster or run.operations > 4 * MANY_OPERATIONS
             or largest > FEWEST_TRIALS_ELEMENTS):
         return FEWEST_TRIALS
@@ -252,7 +255,7 @@ def expect_in_rows(model64, inputs, places, rows: int, step: int, *arguments, **
     whole = None
     for begin in range(0, rows, step):
         tensors = [t[begin : begin + step] if i in cut else t for i, (_, t) in enumerate(leaves)]
-        part = expect(model64, rebuild(tree, tensors), *arguments, **more)
+        part = expect(model64, rebuild(tree, tensors), *arguments, parts=rows / step, **more)
         if part.state or any(e.reference.dim() == 0 for e in part.outputs):
             raise Fault("memory", "the reference cannot be evaluated a part of the batch at a time")
         if whole is None:

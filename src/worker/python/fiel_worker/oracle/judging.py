@@ -1,5 +1,7 @@
 """Cases from preparation to comparison: a mixin of Oracle."""
 
+import time
+
 from ..channel import Context, Fault
 from ..values import align, describe, layout, view
 from . import placement
@@ -25,13 +27,17 @@ class Judging:
             raise Fault("worker", "weights are 'given' or a seed")
         variant = message.get("shape_variant") or (base.shape_variant if base else None)
         case = cases.make_case(recipe, weights, variant, base)
+        begun = time.perf_counter()
         cases.prepare(case)
+        self.synchronise()
+        prepare_s = round(time.perf_counter() - begun, 4)
         if case.dropped:
             cases.release(case.number)
-            return {"case": None, "dropped": case.dropped, "inputs": [], "outputs": []}
+            return {"case": None, "dropped": case.dropped, "inputs": [], "outputs": [],
+                    "prepare_s": prepare_s}
         leaves, outputs = cases.leaves(case), cases.output_leaves(case)
         return {"case": case.number, "dropped": None, "inputs": leaves, "outputs": outputs,
-                "note": case.note, "window_bytes": {
+                "note": case.note, "prepare_s": prepare_s, "window_bytes": {
                     "inputs": align(layout([dict(leaf) for leaf in leaves])),
                     "outputs": placement.region_bytes(outputs)}}
 

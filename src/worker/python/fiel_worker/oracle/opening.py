@@ -1,6 +1,7 @@
 """Opening a task, and the windows: mixins of Oracle."""
 
 import hashlib
+import time
 
 import torch
 
@@ -11,6 +12,7 @@ from .cases import Cases
 from .degenerate import degenerate
 from .model_state import named_state
 from .placement import region_bytes
+from .probes import Recipe
 from .randomness import examine
 from .task import Task
 from .task_module import TaskModule
@@ -61,6 +63,7 @@ class Opening:
             task.warnings += [warning] if warning else []
         task.find_variants()
         self.cases = Cases(task)
+        prepare_s = None if void else self._first_case(context)
         weights = named_state(task.model)
         weight_bytes = sum(t.numel() * t.element_size() for _, _, t in weights)
         name = (message.get("path") or "native").rsplit("/", 1)[-1].removesuffix(".py")
@@ -79,8 +82,24 @@ class Opening:
             "floor": self._floor(task),
             "shape_variants": [{"name": v.name, "note": v.note} for v in task.variants.values()],
             "warnings": list(dict.fromkeys(task.warnings)),
-            "randomness": "void" if void else task.randomness, "void": void,
+            "randomness": "void" if void else task.randomness, "void": void, "prepare_s": prepare_s,
         }
+
+    def _first_case(self, context: Context) -> float | None:
+        """Seconds that a case costs, from one that nobody judges: the judge plans its probes by it."""
+        context.progress("preparing a first case")
+        begun = time.perf_counter()
+        try:
+            case = self.cases.make_case(Recipe("task-inputs", 0, 1))
+            self.cases.prepare(case)
+        except Fault as fault:
+            if fault.kind != "memory":
+                raise
+            return None  # smaller shapes may fit
+        finally:
+            self.cases.release("all")
+        self.synchronise()
+        return round(time.perf_counter() - begun, 4)
 
     def _floor(self, task: Task) -> dict:
         """Every byte once, every operation once: no honest call is faster. Buffers are left out:

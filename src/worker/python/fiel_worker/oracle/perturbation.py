@@ -23,15 +23,17 @@ class Perturbation:
         self.storage_skip = storage_skip  # not None: only what storing in narrow types rounds
         self._planes, self._small, self._unit = {}, {}, None
 
-    def move(self, tensor: torch.Tensor, amount: float, source: int, scale=None) -> torch.Tensor:
-        """tensor ± amount · scale, where scale is |tensor| or what is given."""
+    def move(self, tensor: torch.Tensor, amount: float, source: int, scale=None,
+             own: bool = False) -> torch.Tensor:
+        """tensor ± amount · scale, where scale is |tensor| or what is given; in place where the
+        tensor is the caller's own and large."""
         if scale is None and tensor.numel() <= _SMALL:
             # A factor, not a sum: an infinity stays one.
             return tensor * torch.add(self._one(tensor.device), self._small_signs(tensor, source),
                                       alpha=amount)
         flat = tensor.reshape(-1)
         by = None if scale is None else scale.reshape(-1)
-        out = torch.empty_like(flat)
+        out = flat if own and tensor.is_contiguous() else torch.empty_like(flat)
         for k, begin in enumerate(range(0, flat.numel(), _PIECE)):
             at = slice(begin, begin + _PIECE)
             signs = self._signs(flat[at].numel(), source, k, tensor.device)

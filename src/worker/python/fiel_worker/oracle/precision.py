@@ -208,12 +208,13 @@ class Float64(TorchDispatchMode):
                 return t
             if not (t.is_floating_point() or t.is_complex()):
                 return t
-            moved = move.move(t, amount, source)
+            # Nobody else's: operators that return views are exact, and written operands are in args.
+            moved = move.move(t, amount, source, own=self.first is None or t is not self.first.result)
             if cancels and argument is not None and argument.shape == t.shape:
                 scale = torch.ones_like(t) if cancels == "one" else argument.abs()
                 moved = move.move(moved, amount, source + 15, torch.nan_to_num(scale, 0, 0, 0))
             if any(t is a for a in args):  # written in place: callers hold this very tensor
-                return t.copy_(moved)
+                return t if moved is t else t.copy_(moved)
             return moved
 
         if isinstance(result, (list, tuple)):

@@ -33,6 +33,7 @@ class Task:
         self.domains = self._classify(own)
         self._learn_outputs(own)
         self.variants = {}
+        self.batches = {}  # batch.batch_of
         self.warnings = module.warnings
 
     def _classify(self, own) -> list[Domain]:
@@ -153,34 +154,6 @@ class Task:
         """Inputs and outputs in float64."""
         leaves = self.inputs + self.outputs
         return 8 * sum(math.prod(leaf["shape"]) for leaf in leaves)
-
-    def batch(self, inputs):
-        """([(leaf, 0)], size): the inputs whose first dimension is the batch."""
-        _, leaves = flatten(inputs)
-        rows = next((t.shape[0] for _, t in leaves if t.dim()), 0)
-        places = [(i, 0) for i, (_, t) in enumerate(leaves) if t.dim() and t.shape[0] == rows]
-        return (places, rows) if rows > 1 else ([], 0)
-
-    def separable(self, inputs, places, rows: int) -> bool:
-        """Is the answer to a part of the batch a part of the answer? Tried with the first and the
-        last entries, in the task's own types."""
-        tree, leaves = flatten(inputs)
-        cut = {leaf for leaf, _ in places}
-        _, whole = self.run(inputs, 3)
-        some = max(1, rows // 16)
-        for begin in (0, rows - some):
-            part = [t[begin : begin + some] if i in cut else t for i, (_, t) in enumerate(leaves)]
-            try:
-                _, found = self.run(rebuild(tree, part), 3)
-            except (RuntimeError, ValueError, IndexError):
-                return False
-            for (_, a), (_, b) in zip(whole, found):
-                if a.dim() == 0 or a.shape[0] != rows or b.shape[0] != some:
-                    return False
-                if not torch.allclose(a[begin : begin + some].to(torch.float32),
-                                      b.to(torch.float32), 1e-3, 1e-5, equal_nan=True):
-                    return False
-        return True
 
     def find_variants(self) -> None:
         own = self.source.draw(1)

@@ -48,7 +48,8 @@ constexpr const char* kDenied[] = {
     // clocks
     "settimeofday", "clock_settime", "adjtimex", "clock_adjtime", "stime",
     // network
-    "socket", "connect", "bind", "listen", "accept", "accept4"};
+    "connect", "accept", "accept4"};
+constexpr const char* kSockets[] = {"socket", "bind", "listen"};
 
 constexpr const char* kAllowedForComputation[] = {"read",
                                                   "write",
@@ -155,12 +156,21 @@ void deny_common(Filter& f, pid_t only_signal_to) {
   }
 }
 
+void deny_sockets(Filter& f) {
+  for (const char* name : kSockets) add(f, SCMP_ACT_ERRNO(EPERM), name);
+}
+
 }  // namespace
 
-Result<BpfProgram> candidate_filter(pid_t only_signal_to) {
+Result<BpfProgram> candidate_filter(const CandidateFilter& wish) {
   Filter f(SCMP_ACT_ALLOW);
   if (!f.context) return fail(ErrorCode::environment, "libseccomp does not start");
-  deny_common(f, only_signal_to);
+  deny_common(f, wish.only_signal_to);
+  if (wish.local_sockets)
+    ::seccomp_rule_add(f.context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
+                       SCMP_A0(SCMP_CMP_NE, AF_UNIX));
+  else
+    deny_sockets(f);
   return export_program(f);
 }
 
@@ -168,6 +178,7 @@ Result<BpfProgram> gpu_process_filter(pid_t self) {
   Filter f(SCMP_ACT_ALLOW);
   if (!f.context) return fail(ErrorCode::environment, "libseccomp does not start");
   deny_common(f, self);
+  deny_sockets(f);
   for (const char* name : {"execve", "execveat", "vfork"}) add(f, SCMP_ACT_ERRNO(EPERM), name);
   return export_program(f);
 }

@@ -1,7 +1,7 @@
 // System-call filters as BPF programs, made before fork and loaded after.
 //
-//   FIEL_TRY(auto program, candidate_filter(0));   // inside its own pid namespace
-//   FIEL_TRY(auto program, candidate_filter(pid)); // without one: signals only to itself
+//   FIEL_TRY(auto program, candidate_filter({}));                       // own pid namespace
+//   FIEL_TRY(auto program, candidate_filter({.only_signal_to = pid}));  // none: itself alone
 //
 // Candidates get a deny list: their host code is ordinary C++ and may do ordinary things. The
 // device process, which is ours, gets an allow list.
@@ -19,7 +19,13 @@ namespace fiel::sandbox {
 /// struct sock_filter[], as bytes.
 using BpfProgram = std::vector<uint8_t>;
 
-Result<BpfProgram> candidate_filter(pid_t only_signal_to);
+struct CandidateFilter {
+  pid_t only_signal_to = 0;  ///< 0: anyone it can see
+  /// CUDA's driver does not start without a local socket to listen at (cuInit: error 304). It may
+  /// make one; connecting stays refused, and so does every other family.
+  bool local_sockets = false;
+};
+Result<BpfProgram> candidate_filter(const CandidateFilter& wish);
 /// For the process that owns a GPU: the candidate's denials, and no programs.
 Result<BpfProgram> gpu_process_filter(pid_t self);
 /// For a process that computes and talks over descriptors it already has: no files, no network, no

@@ -43,6 +43,7 @@ struct Plan {
   bool drop_root = false;
   bool own_session = false;
   bool filter_from_pipe = false;
+  bool local_sockets = false;
   Fd landlock;
 };
 
@@ -244,7 +245,7 @@ std::vector<fs::path> system_folders(const SpawnRequest& q) {
 }
 
 Status plan_namespaces(const SpawnRequest& q, const BubblewrapForm& form, Plan& plan) {
-  FIEL_TRY(BpfProgram filter, candidate_filter(0));
+  FIEL_TRY(BpfProgram filter, candidate_filter({.local_sockets = !q.devices.empty()}));
   FIEL_TRY(Fd filter_file, memory_file(filter));
   BubblewrapView view;
   int next = kFirstPrivateFd * 2;  // numbers inside: fixed, so that nothing else collides
@@ -292,6 +293,7 @@ Status plan_limits(const SpawnRequest& q, Plan& plan, IsolationReport& report) {
   plan.words = q.arguments;
   plan.drop_root = ::geteuid() == 0 && q.drop_root;
   plan.filter_from_pipe = true;
+  plan.local_sockets = !q.devices.empty();
   FIEL_TRY(TempDir stage, TempDir::create("fiel-run"));
   std::error_code ec;
   fs::permissions(stage.path(), fs::perms(0755), ec);
@@ -357,7 +359,7 @@ Result<std::unique_ptr<Child>> start(const SpawnRequest& q, Plan plan, Isolation
   status_write.reset();
   gate_read.reset();
   if (plan.filter_from_pipe) {
-    if (auto filter = candidate_filter(pid)) {
+    if (auto filter = candidate_filter({pid, plan.local_sockets})) {
       [[maybe_unused]] ssize_t n = ::write(gate_write.get(), filter->data(), filter->size());
       child->report.in_force.push_back("system-call filter");
     } else {

@@ -16,8 +16,10 @@ namespace {
 
 /// A shell command in the sandbox, to its end.
 std::unique_ptr<Child> run(const std::string& command, IsolationPolicy policy = {},
-                           int64_t timeout_ms = 10'000) {
+                           int64_t timeout_ms = 10'000,
+                           std::vector<std::filesystem::path> devices = {}) {
   SpawnRequest q;
+  q.devices = std::move(devices);
   auto folder = std::filesystem::temp_directory_path();
   q.arguments = {"/bin/sh", "-c", command};
   q.environment = {{"PATH", "/usr/bin:/bin"}, {"GREETING", "hello"}};
@@ -55,6 +57,36 @@ TEST(Sandbox, TheEnvironmentIsOnlyWhatWasGiven) {
   ::setenv("FIEL_TEST_SECRET", "s3cret", 1);
   auto c = run("env");
   EXPECT_EQ(c->output.find("s3cret"), std::string::npos) << c->output;
+}
+
+/// What a program in the sandbox can do with sockets: "unix:yes inet:no …".
+std::string sockets(IsolationPolicy policy, std::vector<std::filesystem::path> devices) {
+  auto c = run(R"(python3 - <<'END'
+import socket
+def tried(what):
+    try:
+        what()
+        return "yes"
+    except OSError as error:
+        return "no" if error.errno == 1 else error.strerror
+listener = lambda: (s := socket.socket(socket.AF_UNIX), s.bind("\0fiel-test"), s.listen())
+print("unix:" + tried(lambda: socket.socket(socket.AF_UNIX)), "listen:" + tried(listener),
+      "connect:" + tried(lambda: socket.socket(socket.AF_UNIX).connect("/x")),
+      "inet:" + tried(lambda: socket.socket(socket.AF_INET)),
+      "netlink:" + tried(lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)))
+END
+)",
+               policy, 20'000, std::move(devices));
+  return c ? c->output : "";
+}
+
+TEST(Sandbox, ADriverMayListenAndNobodyMayConnect) {
+  const std::string none = "unix:no listen:no connect:no inet:no netlink:no\n";
+  const std::string local = "unix:yes listen:yes connect:no inet:no netlink:no\n";
+  EXPECT_EQ(sockets({}, {}), none);
+  EXPECT_EQ(sockets({}, {"/dev/null"}), local);
+  EXPECT_EQ(sockets(WithoutNamespaces().policy, {}), none);
+  EXPECT_EQ(sockets(WithoutNamespaces().policy, {"/dev/null"}), local);
 }
 
 TEST(Sandbox, ASignalIsNamed) {

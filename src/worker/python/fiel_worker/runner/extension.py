@@ -5,6 +5,7 @@ compiler cache is ever in reach (a cache that a candidate can write, a candidate
 """
 
 import os
+import pkgutil
 import shutil
 import stat
 import sys
@@ -80,9 +81,14 @@ def cuda_compiler() -> str | None:
 
 
 def wrapper(folder: str, tool: str) -> str:
-    """A program of the compiler's name that runs compiler.py."""
-    path = os.path.join(folder, os.path.basename(tool))
-    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compiler.py")
+    """A program of the compiler's name that runs compiler.py, copied there: this package may be
+    an archive, out of which no other process can run a file."""
+    for name in ("compiler.py", "light_headers.py"):
+        copy = os.path.join(folder, name)
+        if not os.path.exists(copy):
+            with open(copy, "wb") as file:
+                file.write(pkgutil.get_data(__package__, name))
+    path, script = os.path.join(folder, os.path.basename(tool)), os.path.join(folder, "compiler.py")
     with open(path, "w") as file:
         file.write(f'#!/bin/sh\nexec "{sys.executable}" -I -B "{script}" "{tool}" "$@"\n')
     os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)

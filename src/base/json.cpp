@@ -1,7 +1,9 @@
 #include "base/json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "base/check.h"
 
@@ -10,10 +12,10 @@ namespace {
 
 using Tree = nlohmann::ordered_json;
 
-/// nlohmann's SAX interface building our value, with a depth limit of ours.
+/// nlohmann's SAX interface building our value, with limits of ours.
 class Builder : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit Builder(uint32_t max_depth) : max_depth_(max_depth) {}
+  explicit Builder(const Json::Limits& limits) : limits_(limits) {}
   bool null() override { return add(Json()); }
   bool boolean(bool v) override { return add(Json(v)); }
   bool number_integer(int64_t v) override { return add(Json(static_cast<long long>(v))); }
@@ -24,10 +26,10 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(double v, const std::string&) override { return add(Json(v)); }
   bool string(std::string& v) override { return add(Json(std::move(v))); }
   bool binary(nlohmann::json::binary_t&) override { return false; }
-  bool start_object(size_t) override { return open(Json::object()); }
-  bool start_array(size_t) override { return open(Json::array()); }
+  bool start_object(size_t) override { return open(true); }
+  bool start_array(size_t) override { return open(false); }
   bool key(std::string& v) override {
-    keys_.back() = std::move(v);
+    stack_.back().key = std::move(v);
     return true;
   }
   bool end_object() override { return close(); }
@@ -40,35 +42,55 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   std::string message;
 
  private:
+  struct Open {
+    bool object = false;
+    std::string key;  ///< of the member that comes next
+    Json::Array items;
+    Json::Object members;
+  };
+
   bool add(Json v) {
-    if (stack_.empty()) {
-      root = std::move(v);
-    } else if (stack_.back().is_array()) {
-      stack_.back().push_back(std::move(v));
-    } else {
-      stack_.back()[keys_.back()] = std::move(v);
-    }
-    return true;
-  }
-  bool open(Json v) {
-    if (stack_.size() >= max_depth_) {
-      message = "nested deeper than " + std::to_string(max_depth_);
+    if (++values_ > limits_.max_values) {
+      message = "more than " + std::to_string(limits_.max_values) + " values";
       return false;
     }
-    stack_.push_back(std::move(v));
-    keys_.emplace_back();
+    if (stack_.empty())
+      root = std::move(v);
+    else if (Open& top = stack_.back(); top.object)
+      top.members.emplace_back(std::move(top.key), std::move(v));
+    else
+      top.items.push_back(std::move(v));
+    return true;
+  }
+  bool open(bool object) {
+    if (stack_.size() >= limits_.max_depth) {
+      message = "nested deeper than " + std::to_string(limits_.max_depth);
+      return false;
+    }
+    stack_.emplace_back().object = object;
     return true;
   }
   bool close() {
-    Json v = std::move(stack_.back());
+    Open top = std::move(stack_.back());
     stack_.pop_back();
-    keys_.pop_back();
-    return add(std::move(v));
+    return add(top.object ? Json::object_of(std::move(top.members)) : Json(std::move(top.items)));
   }
-  uint32_t max_depth_;
-  std::vector<Json> stack_;
-  std::vector<std::string> keys_;
+  const Json::Limits& limits_;
+  size_t values_ = 0;
+  std::vector<Open> stack_;
 };
+
+/// Places of `members`, ordered by key and then by place. A hostile object has a million keys: to
+/// look each one up among those before it would take hours.
+std::vector<size_t> places_by_key(const Json::Object& members) {
+  std::vector<size_t> places(members.size());
+  std::iota(places.begin(), places.end(), size_t{0});
+  std::sort(places.begin(), places.end(), [&](size_t a, size_t b) {
+    const int order = members[a].first.compare(members[b].first);
+    return order != 0 ? order < 0 : a < b;
+  });
+  return places;
+}
 
 Tree to_tree(const Json& j) {
   switch (j.kind()) {
@@ -89,7 +111,9 @@ Tree to_tree(const Json& j) {
     }
     case Json::Kind::object: {
       Tree t = Tree::object();
-      for (const auto& [key, value] : j.members()) t[key] = to_tree(value);
+      // Keys are unique here; t[key] would search for each among those before it.
+      auto& members = t.get_ref<Tree::object_t&>();
+      for (const auto& [key, value] : j.members()) members.emplace_back(key, to_tree(value));
       return t;
     }
   }
@@ -98,12 +122,34 @@ Tree to_tree(const Json& j) {
 
 }  // namespace
 
+Json Json::object_of(Object members) {
+  const std::vector<size_t> places = places_by_key(members);
+  std::vector<bool> repeated(members.size());
+  for (size_t i = 0, first = 0; i < places.size(); ++i) {
+    if (i == 0 || members[places[i]].first != members[places[first]].first) {
+      first = i;
+      continue;
+    }
+    members[places[first]].second = std::move(members[places[i]].second);
+    repeated[places[i]] = true;
+  }
+  Json j;
+  Object& kept = j.value_.emplace<Object>();
+  if (std::find(repeated.begin(), repeated.end(), true) == repeated.end()) {
+    kept = std::move(members);
+    return j;
+  }
+  for (size_t i = 0; i < members.size(); ++i)
+    if (!repeated[i]) kept.push_back(std::move(members[i]));
+  return j;
+}
+
 Result<Json> Json::parse(std::string_view text, const Limits& limits) {
   if (text.size() > limits.max_bytes)
     return fail(ErrorCode::limit, "JSON text has " + std::to_string(text.size()) +
                                       " bytes; at most " + std::to_string(limits.max_bytes) +
                                       " are read");
-  Builder builder(limits.max_depth);
+  Builder builder(limits);
   bool ok = false;
   try {
     ok = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);

@@ -2,7 +2,7 @@
 //
 //   Json j = Json::object();  j["status"] = "correct";  j["probes"].push_back(3);
 //   std::string text = j.dump(2);
-//   Result<Json> back = Json::parse(text);          // depth <= 64, size <= 64 MiB unless told
+//   Result<Json> back = Json::parse(text);          // bounded by Limits, unless told otherwise
 //
 // Numbers: integers keep 64 bits, anything else is double; NaN and infinity are written as null
 // (strict JSON). Not for streams of gigabytes.
@@ -29,6 +29,8 @@ class Json {
   struct Limits {
     size_t max_bytes = 64u << 20;
     uint32_t max_depth = 64;
+    /// Two bytes of text make a value of 40, a member of 72: memory needs a bound of its own.
+    size_t max_values = 8u << 20;
   };
 
   Json() = default;
@@ -56,6 +58,9 @@ class Json {
     j.value_ = Object(members);
     return j;
   }
+
+  /// Of a key that comes twice the last value counts, in the place of the first.
+  static Json object_of(Object members);
 
   static Result<Json> parse(std::string_view text, const Limits& limits);
   static Result<Json> parse(std::string_view text) { return parse(text, Limits{}); }

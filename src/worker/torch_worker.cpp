@@ -21,7 +21,8 @@ namespace {
 constexpr uint16_t kRequest = 1, kReply = 2, kEvent = 3;
 // A value's tree: 16 levels of nesting, three of JSON for each level of a dict, and what is around.
 constexpr uint32_t kMaxDepth = 80;
-constexpr int kMaxEvents = 100'000;  ///< before one reply
+constexpr size_t kMaxValues = 2u << 20;  ///< of a frame: thousands of samples of twenty numbers
+constexpr int kMaxEvents = 100'000;      ///< before one reply
 constexpr uint32_t kMaxEventBytes = 64u << 10;
 constexpr int64_t kLastWordsMs = 500;  ///< for a process that closed its channel to end by itself
 
@@ -204,7 +205,8 @@ Answer<std::optional<TorchWorker::Frame>> TorchWorker::next_frame() {
   if (received_.size() - sizeof header < header.length) return std::nullopt;
   const std::string_view text(reinterpret_cast<const char*>(received_.data()) + sizeof header,
                               header.length);
-  auto body = Json::parse(text, {.max_bytes = kMaxPayload, .max_depth = kMaxDepth});
+  auto body = Json::parse(
+      text, {.max_bytes = kMaxPayload, .max_depth = kMaxDepth, .max_values = kMaxValues});
   if (!body || !body->is_object())
     return fail(end(Fault::protocol, "the worker sent a frame that is no JSON object"));
   const auto whole = static_cast<ptrdiff_t>(sizeof header + header.length);

@@ -47,6 +47,33 @@ TEST(Json, RefusesMalformedAndDeepAndLargeText) {
   EXPECT_FALSE(Json::parse("[[[[1]]]]", {.max_bytes = 100, .max_depth = 3}));
 }
 
+TEST(Json, RefusesMoreValuesThanAsked) {
+  EXPECT_TRUE(Json::parse("[1,{\"a\":2}]", {.max_values = 4}));
+  const auto j = Json::parse("[1,{\"a\":2},3]", {.max_values = 4});
+  ASSERT_FALSE(j);
+  EXPECT_NE(j.error().what.find("more than 4 values"), std::string::npos) << j.error().what;
+}
+
+TEST(Json, OfAKeyThatComesTwiceTheLastValueCounts) {
+  const auto j = Json::parse(R"({"b":1,"a":2,"b":3,"c":4,"a":[5],"b":6})");
+  ASSERT_TRUE(j);
+  EXPECT_EQ(j->dump(), R"({"b":6,"a":[5],"c":4})");
+}
+
+// Looking each key up among those before it, on either way, took longer than any test may.
+TEST(Json, AnObjectOfManyKeysIsReadAndWritten) {
+  constexpr int kKeys = 500'000;
+  std::string text = "{";
+  for (int i = 0; i < kKeys; ++i)
+    text += (i ? ",\"key" : "\"key") + std::to_string(i) + "\":" + std::to_string(i);
+  text += "}";
+  const auto j = Json::parse(text);
+  ASSERT_TRUE(j);
+  ASSERT_EQ(j->size(), size_t{kKeys});
+  EXPECT_EQ((*j)["key499999"].as_int(), 499'999);
+  EXPECT_EQ(j->dump(), text);
+}
+
 TEST(Json, MissingMembersReadAsNull) {
   const Json j = Json::object({{"a", 1}});
   EXPECT_TRUE(j["b"]["c"].is_null());

@@ -14,7 +14,7 @@ from ..values import flatten, rebuild
 from .bound import accepted, compare
 from .cases import Cases
 from .probes import Recipe
-from .slices import PIECE_ELEMENTS, row_major_pieces
+from .slices import pieces_of, row_major_pieces
 
 _PLAN = (("given", "task-inputs", 5), ("given", "task-inputs", 6), ("given", "mixed-signs", 7),
          ("given", "scale-range", 8), ("given", "offset-mean", 9),
@@ -115,7 +115,7 @@ def _nearly_constant(tensor) -> bool:
     if not tensor.is_floating_point():
         return bool((tensor == tensor.reshape(-1)[0]).all())
     mean, square, count = 0.0, 0.0, 0
-    for index, _ in row_major_pieces(tensor.shape, 16 * PIECE_ELEMENTS):
+    for index, _ in row_major_pieces(tensor.shape, pieces_of(tensor)):
         piece = torch.nan_to_num(tensor[index], 0, 0, 0).to(torch.float64)
         mean, square, count = mean + piece.sum(), square + piece.square().sum(), count + piece.numel()
     mean, square = float(mean) / count, float(square) / count
@@ -129,7 +129,7 @@ def _difference(a, b) -> float:
     if not (a.is_floating_point() or a.is_complex()):
         return float((a != b).to(torch.float32).mean()) if a.numel() else 0.0
     gap, size = 0.0, 0.0
-    for index, _ in row_major_pieces(a.shape, 16 * PIECE_ELEMENTS):
+    for index, _ in row_major_pieces(a.shape, pieces_of(a)):
         x, y = (torch.nan_to_num(_real(t[index]), 0, 0, 0) for t in (a, b))
         gap, size = gap + (x - y).square().sum(), size + x.square().sum()
     gap, size = float(gap), float(size)

@@ -107,13 +107,13 @@ def _first_other(window: Window, begin: int, end: int, poison: int):
 
 def unwritten(actual: torch.Tensor, reference: torch.Tensor, poison: int) -> int:
     """Elements that still are poison and should not be."""
-    from .slices import row_major_pieces
+    from .slices import pieces_of, row_major_pieces
 
     count = 0
     pattern = int.from_bytes(bytes([poison]) * actual.dtype.itemsize, "little", signed=False)
     if actual.is_complex():
         return unwritten(torch.view_as_real(actual), torch.view_as_real(reference), poison)
-    for index, _ in row_major_pieces(actual.shape):
+    for index, _ in row_major_pieces(actual.shape, pieces_of(actual)):
         raw = bits(actual[index])
         width = 8 * raw.dtype.itemsize
         signed = pattern - (1 << width) if raw.dtype != torch.uint8 and pattern >> (width - 1) else pattern

@@ -97,7 +97,7 @@ def row_rms(y: torch.Tensor):
 
 def first_difference(a: torch.Tensor, b: torch.Tensor) -> int:
     """First flat position where the bits of two tensors of one type and shape differ, or -1."""
-    for index, begin in row_major_pieces(a.shape):
+    for index, begin in row_major_pieces(a.shape, pieces_of(a)):
         differs = bits(a[index]) != bits(b[index])
         if bool(differs.any()):
             return begin + int(differs.reshape(-1).to(torch.uint8).argmax())

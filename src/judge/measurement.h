@@ -22,6 +22,7 @@ struct TimeSample {
   double wall_ns = 0;    ///< the judge's clock, the whole sample
   double device_ns = 0;  ///< the runner's claim a call
   double host_ns = 0;    ///< the runner's claim a call: until the call returned
+  double tail_ns = 0;    ///< a look at the outputs once more, after the wall time
   uint32_t sm_clock_mhz = 0, power_mw = 0;
   uint64_t throttle = 0;  ///< NVML's clock event reasons
   bool verified = false;  ///< its outputs were compared in full

@@ -12,8 +12,10 @@ namespace {
 /// A trusted side may use its device times only where they are there.
 double claimed_ns(const TimeSample& s) { return s.device_ns > 0 ? s.device_ns : 0; }
 
-double beside_device(const TimeSample& s, uint32_t calls) {
-  return s.wall_ns - claimed_ns(s) * calls;
+/// The wall time, and what the device went on working on for longer than it does after others'
+/// calls: work put off until the clock has stopped is work all the same.
+double wall_of(const TimeSample& s, const Gap& gap) {
+  return s.wall_ns + (gap.tail_high_ns > 0 ? std::max(0.0, s.tail_ns - gap.tail_high_ns) : 0);
 }
 
 void set_aside_throttled(TimedSide& side) {
@@ -34,7 +36,7 @@ void set_aside_throttled(TimedSide& side) {
 bool believes(const TimedSide& side, const Gap& gap) {
   std::vector<double> beside;
   for (const TimeSample& s : side.samples)
-    if (!s.set_aside) beside.push_back(beside_device(s, side.calls_a_sample));
+    if (!s.set_aside) beside.push_back(wall_of(s, gap) - claimed_ns(s) * side.calls_a_sample);
   const Interval excess = median_interval(beside);
   const double own = excess.bounded() ? (excess.high - excess.low) / 2 : 0;
   return excess.value - gap.median_ns <= std::max(gap.slack_ns / 4, gap.resolution_ns + own);
@@ -60,16 +62,19 @@ std::map<uint32_t, double> by_round(const TimedSide& side) {
 }  // namespace
 
 Gap gap_of(std::span<const TimedSide* const> trusted) {
-  std::vector<double> beside;
+  std::vector<double> beside, tails;
   for (const TimedSide* side : trusted)
     for (const TimeSample& s : side->samples)
-      if (claimed_ns(s) > 0 && (s.throttle & kThrottleReasons) == 0)
-        beside.push_back(beside_device(s, side->calls_a_sample));
+      if (claimed_ns(s) > 0 && (s.throttle & kThrottleReasons) == 0) {
+        beside.push_back(s.wall_ns - claimed_ns(s) * side->calls_a_sample);
+        tails.push_back(s.tail_ns);
+      }
   Gap gap;
   gap.samples = beside.size();
   if (beside.empty()) return gap;
   const Interval middle = median_interval(beside);
   gap.median_ns = middle.value;
+  gap.tail_high_ns = quantile(tails, 0.95);
   gap.slack_ns = quantile(beside, 0.95) - middle.value;
   gap.resolution_ns = middle.bounded() ? (middle.high - middle.low) / 2 : gap.slack_ns;
   return gap;
@@ -81,7 +86,7 @@ double credited_ns(const TimeSample& sample, uint32_t calls, const Gap& gap, Tru
   if (trust == Trust::trusted && claim > 0) return claim;
   // Without any trusted side there is no gap: the wall time stands.
   const double slack = believed ? gap.slack_ns : 0;
-  const double wall = (sample.wall_ns - gap.median_ns) / calls;
+  const double wall = (wall_of(sample, gap) - gap.median_ns) / calls;
   // An honest claim is not raised by the noise of the clock; a dishonest one gains nothing by it.
   return wall - slack / calls > claim ? wall : claim;
 }
@@ -135,6 +140,13 @@ bool settled(const Ratio& ratio) {
 }
 
 uint32_t next_rounds(uint32_t rounds) { return rounds == 0 ? 12 : 2 * rounds; }
+
+uint32_t most_calls(const BatchLimits& limits) {
+  if (!limits.held) return 1;
+  uint64_t most = kQueuedLaunches / (uint64_t{limits.launches} + kLaunchesBesideACall);
+  if (limits.slot_bytes > 0) most = std::min(most, limits.window_bytes / 2 / limits.slot_bytes);
+  return static_cast<uint32_t>(std::clamp<uint64_t>(most, 1, kMostCalls));
+}
 
 uint32_t calls_for(double estimated_ns, double gap_noise_ns, uint32_t most) {
   if (estimated_ns <= 0) return 1;

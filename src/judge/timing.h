@@ -33,6 +33,7 @@ struct Gap {
   double median_ns = 0;
   double slack_ns = 0;       ///< 95 % of the trusted samples exceed the median by no more
   double resolution_ns = 0;  ///< half of the median's 99 % interval
+  double tail_high_ns = 0;   ///< 95 % of the trusted samples left the device idle as soon as that
   size_t samples = 0;
 };
 Gap gap_of(std::span<const TimedSide* const> trusted);
@@ -60,8 +61,22 @@ bool settled(const Ratio& ratio);
 /// Rounds of the look after one with `rounds`: the double, from 12 on.
 uint32_t next_rounds(uint32_t rounds);
 
+/// What bounds a batch, beside the time that it takes.
+struct BatchLimits {
+  bool held = true;           ///< queued before the clock starts (ClockChunk::held)
+  uint32_t launches = 1;      ///< of a call, of the side that has the most
+  uint64_t slot_bytes = 0;    ///< inputs and outputs of a call, guards included
+  uint64_t window_bytes = 0;  ///< for a side's slots, of which there are twice the calls
+};
+/// A driver queues 1024 launches; an event before and after each call, its outputs' copies and what
+/// graphs and libraries launch beside a kernel count too.
+inline constexpr uint32_t kQueuedLaunches = 1024, kLaunchesBesideACall = 3;
+inline constexpr uint32_t kMostCalls = 256;
+/// The most calls of a sample. Not held: 1, since a batch of short kernels would time the host.
+uint32_t most_calls(const BatchLimits& limits);
+
 /// Calls a sample: short kernels are timed in batches, so that the gap's noise stays below half a
-/// percent; at most `most`.
+/// percent of them; at most `most`.
 uint32_t calls_for(double estimated_ns, double gap_noise_ns, uint32_t most);
 
 }  // namespace fiel::judge

@@ -33,7 +33,7 @@ Comparison read_comparison(const Json& j) {
   c.relative_rms = read_number(j["relative_rms"]);
   c.rms_limit = read_number(j["rms_limit"]);
   c.rms_failed = j["rms_failed"].as_bool();
-  c.componentwise = j["componentwise"].as_bool();
+  c.componentwise = read_number(j["componentwise"]);
   c.nan_mismatches = read_count(j["nan_mismatches"]);
   c.infinity_mismatches = read_count(j["infinity_mismatches"]);
   c.exact_fraction = read_number(j["exact_fraction"]);
@@ -80,12 +80,38 @@ TimedSample read_sample(const Json& j) {
   s.wall_ns = read_number(j["wall_ns"]);
   s.device_ns = read_number(j["device_ns"]);
   s.host_ns = read_number(j["host_ns"]);
+  s.done_ns = read_number(j["done_ns"]);
+  s.flush_ns = read_number(j["flush_ns"]);
+  s.tail_ns = read_number(j["tail_ns"]);
   s.sm_clock_mhz = read_number(j["sm_clock_mhz"]);
   s.power_mw = read_number(j["power_mw"]);
   s.throttle = j["throttle"];
   s.verified = j["verified"].as_bool();
   s.failed = j["failed"].as_bool();
   return s;
+}
+
+TimedCall read_call(const Json& j) {
+  TimedCall call{static_cast<int>(j["runner"].as_int()), static_cast<int>(j["round"].as_int()),
+                 read_count(j["call"]), std::nullopt};
+  if (!j["seed"].is_null()) call.seed = read_count(j["seed"]);
+  return call;
+}
+
+TimedSamples read_samples(Json reply) {
+  TimedSamples t;
+  t.clock = reply["clock"];
+  t.calls = static_cast<uint32_t>(std::max<uint64_t>(1, read_count(reply["calls"])));
+  t.held = reply["mode"].as_string() == "held";
+  t.mode_why = optional_text(reply["mode_why"]);
+  t.unverified_for_time = read_count(reply["unverified_for_time"]);
+  for (const Json& s : reply["samples"].items()) t.samples.push_back(read_sample(s));
+  for (const Json& f : reply["failures"].items()) t.failures.push_back(read_verified(f));
+  for (const Json& r : reply["runners"].items())
+    t.runners.push_back(
+        {read_count(r["calls"]), read_count(r["verified"]), optional_text(r["ended"])});
+  t.raw = std::move(reply);
+  return t;
 }
 
 /// Seeds are 64 bits; the reader on the other side knows no unsigned ones beyond 63.
@@ -101,7 +127,8 @@ bool Verified::passed() const {
   };
   return !structure && std::none_of(outputs.begin(), outputs.end(), fails) &&
          std::none_of(state.begin(), state.end(), fails) && inputs_modified.empty() &&
-         guards.empty() && unwritten.empty() && stale.is_null();
+         guards.empty() && unwritten.empty() && stale.is_null() && missing_at_done == 0 &&
+         !changed_after_done;
 }
 
 Verified read_verified(const Json& j) {
@@ -116,6 +143,9 @@ Verified read_verified(const Json& j) {
   for (const Json& u : j["unwritten"].items())
     v.unwritten.push_back({u["path"].as_string(), read_count(u["elements"])});
   v.stale = j["stale"];
+  if (!j["round"].is_null()) v.call = read_call(j);
+  v.missing_at_done = read_count(j["missing_at_done"]);
+  v.changed_after_done = j["changed_after_done"].as_bool();
   v.raw = j;
   return v;
 }
@@ -215,19 +245,56 @@ Answer<std::vector<Impostor>> TorchOracle::impostors(const Json& cases, const As
   return out;
 }
 
-Answer<Json> TorchOracle::slots(Json request) {
-  request["op"] = "slots";
-  return worker_.ask(std::move(request), {.timeout_ms = kPlaceTimeoutMs});
+Answer<LaidSlots> TorchOracle::slots(const SlotsRequest& r) {
+  Json request = Json::object({{"op", "slots"}, {"case", r.case_id}, {"count", int64_t{r.count}}});
+  if (r.inputs_window != 0) {
+    request["inputs_window"] = r.inputs_window;
+    request["outputs_window"] = r.outputs_window;
+  }
+  FIEL_TRY(Json reply, worker_.ask(std::move(request), {.timeout_ms = kPlaceTimeoutMs}));
+  LaidSlots laid;
+  laid.id = reply["slots"];
+  laid.count = static_cast<uint32_t>(read_count(reply["count"]));
+  laid.inputs_bytes = read_count(reply["inputs_bytes"]);
+  laid.outputs_bytes = read_count(reply["outputs_bytes"]);
+  laid.layout = reply["layout"];
+  return laid;
 }
 
-Answer<TimedSamples> TorchOracle::time(Json request, const AskOptions& options) {
+Answer<TimedSamples> TorchOracle::time(const OpenClock& clock, const ClockChunk& chunk,
+                                       const AskOptions& options) {
+  Json request = Json::object({{"case", clock.case_id}, {"seed", seed_of(clock.seed)}});
+  Json runners = Json::array();
+  for (const ClockRunner& r : clock.runners)
+    runners.push_back(
+        Json::object({{"slots", r.slots}, {"control", r.control}, {"trusted", r.trusted}}));
+  request["runners"] = std::move(runners);
+  request["cold"] = clock.cold;
+  request["warmup"] = int64_t{clock.warmup_rounds};
+  request["call_timeout_ms"] = clock.call_timeout_ms;
+  request["entry_timeout_ms"] = clock.entry_timeout_ms;
+  request["hold_timeout_ms"] = clock.hold_timeout_ms;
+  return ask_time(std::move(request), chunk, options);
+}
+
+Answer<TimedSamples> TorchOracle::time_on(const Json& clock, const ClockChunk& chunk,
+                                          const AskOptions& options) {
+  return ask_time(Json::object({{"clock", clock}}), chunk, options);
+}
+
+Answer<TimedSamples> TorchOracle::ask_time(Json request, const ClockChunk& chunk,
+                                           const AskOptions& options) {
   request["op"] = "time";
+  request["samples_max"] = int64_t{chunk.rounds};
+  request["budget_ms"] = chunk.budget_ms;
+  request["calls"] = int64_t{chunk.calls};
+  request["held"] = chunk.held;
+  request["verify_share"] = chunk.verify_share;
+  request["lowest"] = chunk.lowest;
+  request["leave"] = chunk.leave;
   FIEL_TRY(Json reply, worker_.ask(std::move(request), options));
-  TimedSamples t;
-  for (const Json& s : reply["samples"].items()) t.samples.push_back(read_sample(s));
-  for (const Json& f : reply["failures"].items()) t.failures.push_back(read_verified(f));
-  t.raw = std::move(reply);
-  return t;
+  if (!reply["samples"].is_array()) return fail(nonsense("samples"));
+  return read_samples(std::move(reply));
 }
 
 Answer<Json> TorchOracle::measure(const AskOptions& options) {

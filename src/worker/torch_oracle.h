@@ -26,7 +26,7 @@ struct WindowHandle {
 
 struct OpenTask {
   std::string path;
-  std::string mode = "eval";  ///< train or eval
+  std::string mode = "train";  ///< train or eval; KernelBench never calls eval()
   uint64_t init_seed = 0;
   std::string reference;  ///< a native task: the source of its generated module
 };
@@ -102,7 +102,8 @@ struct Comparison {
   Json first_failing;  ///< an index, or null
   double expected = 0, got = 0, bound = 0, worst_ratio = 0, max_abs = 0;
   double rms_error = 0, rms_output = 0, relative_rms = 0, rms_limit = 0;
-  bool rms_failed = false, componentwise = false;
+  bool rms_failed = false;
+  double componentwise = 0;  ///< largest error in units of u times the element's sensitivity
   uint64_t nan_mismatches = 0, infinity_mismatches = 0;
   double exact_fraction = 0;
   std::string numerics_class;  ///< `class`
@@ -119,6 +120,12 @@ struct UnwrittenOutput {
   std::string path;
   uint64_t elements = 0;
 };
+/// Which timed call it was.
+struct TimedCall {
+  int runner = 0, round = 0;
+  uint64_t call = 0;
+  std::optional<uint64_t> seed;  ///< of its inputs, where it was compared in full
+};
 struct Verify {
   Json case_id;
   Json outputs;        ///< a value, as the runner reported it
@@ -133,7 +140,11 @@ struct Verified {
   std::vector<UnwrittenOutput> unwritten;
   Json stale;  ///< the case whose answer this is, or null
   Json raw;
-  bool passed() const;  ///< nothing of the above
+  // Of a timed call:
+  std::optional<TimedCall> call;
+  uint64_t missing_at_done = 0;     ///< sampled pieces of the outputs that were not there at `done`
+  bool changed_after_done = false;  ///< or that became others afterwards
+  bool passed() const;              ///< nothing of the above
 };
 Verified read_verified(const Json& json);
 
@@ -143,16 +154,65 @@ struct Impostor {
   std::string rejected_by;
 };
 
+struct SlotsRequest {
+  Json case_id;
+  uint32_t count = 2;  ///< twice the calls of a sample: late outputs are seen during the next one
+  int64_t inputs_window = 0, outputs_window = 0;  ///< none: only the sizes are asked for
+};
+struct LaidSlots {
+  Json id;  ///< `slots`; null where only the sizes were asked for
+  uint32_t count = 0;
+  uint64_t inputs_bytes = 0, outputs_bytes = 0;
+  Json layout;  ///< to pass on to the runner
+};
+
+struct ClockRunner {
+  Json slots;       ///< LaidSlots::id
+  int control = 0;  ///< index into AskOptions::descriptors
+  bool trusted = false;
+};
+/// What of the request is the clock's: given once.
+struct OpenClock {
+  Json case_id;
+  std::vector<ClockRunner> runners;
+  uint64_t seed = 0;
+  bool cold = true;  ///< L2 flushed before each sample
+  uint32_t warmup_rounds = 5;
+  int64_t call_timeout_ms = 10'000, entry_timeout_ms = 60'000;
+  int64_t hold_timeout_ms = 500;  ///< for a runner to queue a batch
+};
+/// What is asked of one chunk of rounds.
+struct ClockChunk {
+  uint32_t rounds = 100;  ///< `samples_max`
+  int64_t budget_ms = 10'000;
+  uint32_t calls = 1;
+  bool held = true;  ///< queued before the clock starts, where all runners can
+  double verify_share = 0.1;
+  std::string lowest = "fp32";
+  bool leave = true;  ///< the runners end with it
+};
 struct TimedSample {
   int runner = 0, round = 0;
   double wall_ns = 0, device_ns = 0, host_ns = 0;
+  double done_ns = 0, flush_ns = 0;
+  double tail_ns = 0;  ///< a look at the outputs once more: longer where work was left behind
   double sm_clock_mhz = 0, power_mw = 0;
   Json throttle;
   bool verified = false, failed = false;
 };
+struct ClockedRunner {
+  uint64_t calls = 0, verified = 0;
+  std::optional<std::string> ended;  ///< why it gave no more samples
+};
 struct TimedSamples {
+  Json clock;          ///< to go on with, where the runners did not leave
+  uint32_t calls = 1;  ///< of each sample: fewer than asked for where not all could be held
+  bool held = false;
+  std::optional<std::string> mode_why;  ///< why not held, or with fewer calls
+  uint64_t unverified_for_time = 0;
   std::vector<TimedSample> samples;
   std::vector<Verified> failures;
+  std::vector<ClockedRunner> runners;
   Json raw;
 };
 
@@ -170,18 +230,21 @@ class TorchOracle {
   Answer<Verified> verify(const Verify& verify, const AskOptions& options = kLong);
   Answer<void> release(const Json& case_id);  ///< or "all"
   Answer<std::vector<Impostor>> impostors(const Json& cases, const AskOptions& options = kLong);
-  /// Lays out a case's slots in windows; without windows it says how large they must be.
-  Answer<Json> slots(Json request);
-  /// `request` holds the fields of `time` in the contract; a runner's `control` there is an index
-  /// into options.descriptors. The runners must be inside their own `time`
-  /// (TorchRunner::start_time).
-  Answer<TimedSamples> time(Json request, const AskOptions& options);
+  Answer<LaidSlots> slots(const SlotsRequest& request);
+  /// Opens a clock and runs its first chunk. The runners must be inside their own `time`
+  /// (TorchRunner::start_time); their control pages are options.descriptors.
+  Answer<TimedSamples> time(const OpenClock& clock, const ClockChunk& chunk,
+                            const AskOptions& options);
+  /// The next chunk of a clock whose runners stayed.
+  Answer<TimedSamples> time_on(const Json& clock, const ClockChunk& chunk,
+                               const AskOptions& options);
   Answer<Json> measure(const AskOptions& options = kLong);
   TorchWorker& worker() { return worker_; }
 
   static const AskOptions kLong;  ///< ten minutes
 
  private:
+  Answer<TimedSamples> ask_time(Json request, const ClockChunk& chunk, const AskOptions& options);
   TorchWorker& worker_;
 };
 

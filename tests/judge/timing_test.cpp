@@ -212,6 +212,22 @@ TEST(Credit, MissingAndAbsurdClaimsGiveTheWallTime) {
   }
 }
 
+TEST(Credit, WorkLeftOnTheDeviceIsAddedToTheWallTime) {
+  Clocked c;
+  for (TimedSide* side : {&c.eager, &c.kernel})
+    for (TimeSample& s : side->samples) s.tail_ns = 20e3 + 200.0 * s.round;
+  const double honest = c.ratio().value;
+  EXPECT_NEAR(honest, 1, 0.01);
+  // Half of each call's work waits until the clock has stopped.
+  for (TimeSample& s : c.kernel.samples) {
+    s.device_ns /= 2;
+    s.wall_ns -= 8 * s.device_ns;
+    s.tail_ns += 8 * s.device_ns;
+  }
+  EXPECT_NEAR(c.ratio().value, 1, 0.02);
+  EXPECT_FALSE(c.kernel.events_believed);
+}
+
 TEST(Credit, WithoutATrustedSideTheWallTimeStands) {
   TimeSample s;
   s.wall_ns = 500;
@@ -240,6 +256,15 @@ TEST(Batches, ShortKernelsAreTimedManyAtOnce) {
   EXPECT_EQ(calls_for(1e6, 10e3, 64), 2u);
   EXPECT_EQ(calls_for(20e3, 10e3, 64), 64u);
   EXPECT_EQ(calls_for(0, 10e3, 64), 1u);
+}
+
+TEST(Batches, AreBoundedByTheDriversQueueAndByMemory) {
+  EXPECT_EQ(most_calls({.launches = 1}), 256u);
+  EXPECT_EQ(most_calls({.launches = 30}), 31u);
+  EXPECT_EQ(most_calls({.launches = 5000}), 1u);
+  EXPECT_EQ(most_calls({.slot_bytes = 8 << 20, .window_bytes = 1u << 30}), 64u);
+  EXPECT_EQ(most_calls({.slot_bytes = 3ull << 30, .window_bytes = 1u << 30}), 1u);
+  EXPECT_EQ(most_calls({.held = false}), 1u);
 }
 
 }  // namespace

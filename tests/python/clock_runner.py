@@ -5,7 +5,10 @@ import time
 
 import torch
 
-from fiel_worker.control import DEVICE_NS, DONE, HOST_NS, ControlPage
+from fiel_worker.control import (
+    CALLS, DEVICE_NS, DONE, HOST_NS, QUEUED, RELEASE, SLOT, ControlPage,
+)
+from fiel_worker.runner import timed
 from fiel_worker.runner.timed import TimedLoop, open_slots
 from fiel_worker.window import Window
 
@@ -36,6 +39,13 @@ class Candidate:
         if self.calls > 10:
             answer[0][0, 0] += 1
         return answer
+
+    def one_buffer(self, inputs):
+        """As a CUDA graph does: each answer overwrites the one before."""
+        if self.first_answer is None:
+            self.first_answer = self.honest(inputs)
+        self.first_answer[0].copy_(torch.relu(inputs[0]))
+        return self.first_answer
 
     def dies(self, inputs):
         self.calls += 1
@@ -70,9 +80,9 @@ class Candidate:
 class ShortClaims(TimedLoop):
     """Does the work, claims a nanosecond for it."""
 
-    def _measure(self, first, calls):
-        super()._measure(first, calls)
-        return 1.0, 1.0
+    def _finish(self):
+        super()._finish()
+        return 1.0
 
 
 class EarlyDone(TimedLoop):
@@ -84,12 +94,133 @@ class EarlyDone(TimedLoop):
         super()._answer(turn)
 
 
+class MemsetFirst(EarlyDone):
+    """Puts something over the poison before it says `done` too early."""
+
+    def _answer(self, turn):
+        for i in range(self.page.words[CALLS]):
+            for output in self.slots[(self.page.words[SLOT] + i) % len(self.slots)].outputs:
+                output.zero_()
+        super()._answer(turn)
+
+
+class LeavesSome(TimedLoop):
+    """Answers the first three quarters of each output."""
+
+    def _queue(self, turn, first, calls, held):
+        slots = [self.slots[(first + i) % len(self.slots)] for i in range(calls)]
+        kept = [[o[len(o) * 3 // 4:].clone() for o in slot.outputs] for slot in slots]
+        host_ns = super()._queue(turn, first, calls, held)
+        for slot, rests in zip(slots, kept):
+            for output, rest in zip(slot.outputs, rests):
+                output[len(output) * 3 // 4:] = rest
+        return host_ns
+
+
+class HostHold:
+    """Stands for a device that can wait: what Queued launches runs once the oracle releases it."""
+
+    def begin(self, turn):
+        self.turn = turn
+
+    def close(self):
+        pass
+
+
+class Queued(TimedLoop):
+    """A device with a queue: calls are launched first and run when the hold is released."""
+
+    waiting: list = []
+    most_queued = 10**9
+
+    def run(self):
+        timed.hold_for = lambda page, device: HostHold()
+        return super().run()
+
+    def _queue(self, turn, first, calls, held):
+        if not held:
+            return super()._queue(turn, first, calls, held)
+        if calls > self.most_queued:
+            self.released(turn)
+        self.waiting = [(turn, first, calls)]
+        self.page.words[QUEUED] = turn
+        return 1.0
+
+    def released(self, turn):
+        while self.page.words[RELEASE] < turn:
+            time.sleep(0.0001)
+
+    def _finish(self):
+        for turn, first, calls in self.waiting:
+            self.released(turn)
+            self.waiting = []
+            super()._queue(turn, first, calls, False)
+        return super()._finish()
+
+
+class ShortQueue(Queued):
+    """Two calls fit into its queue."""
+
+    most_queued = 2
+
+
+class Synchronises(Queued):
+    """Reads a result on the host: cannot queue at all."""
+
+    most_queued = 0
+
+
+class RunsAhead(Queued):
+    """Computes what it finds in its inputs while it is held."""
+
+    def _queue(self, turn, first, calls, held):
+        host_ns = TimedLoop._queue(self, turn, first, calls, False)
+        return host_ns
+
+
+class Peeks(Queued):
+    """Held, it waits until its inputs have changed and settled, and computes before the release."""
+
+    def _queue(self, turn, first, calls, held):
+        if not held:
+            return super()._queue(turn, first, calls, held)
+        slots = [self.slots[(first + i) % len(self.slots)] for i in range(calls)]
+        old = [slot.inputs[0].clone() for slot in slots]
+        self.page.words[QUEUED] = turn
+        while any(torch.equal(o, slot.inputs[0]) for o, slot in zip(old, slots)):
+            pass
+        time.sleep(0.02)  # they are all written then, and the oracle flushes its cache
+        results = [self.forward(slot.inputs) for slot in slots]
+        self.released(turn)
+        for result, slot in zip(results, slots):
+            timed.copy_out(result, slot.outputs, False)
+        return 1.0
+
+
+class PeeksLater(Peeks):
+    """The same, once it has been tried."""
+
+    held_calls = 0
+
+    def _queue(self, turn, first, calls, held):
+        self.held_calls += held
+        loop = Peeks if self.held_calls > 4 else Queued
+        return loop._queue(self, turn, first, calls, held)
+
+
 class Mapped:
     def __init__(self, windows):
         self.window = windows.get
 
 
-LOOPS = {"short_claims": (ShortClaims, "slow"), "early_done": (EarlyDone, "slow")}
+LOOPS = {
+    "short_claims": (ShortClaims, "slow"), "early_done": (EarlyDone, "slow"),
+    "memset_first": (MemsetFirst, "slow"), "leaves_some": (LeavesSome, "honest"),
+    "queued": (Queued, "honest"), "queued_slow": (Queued, "slow"),
+    "queued_one_buffer": (Queued, "one_buffer"), "short_queue": (ShortQueue, "honest"),
+    "synchronises": (Synchronises, "honest"), "runs_ahead": (RunsAhead, "honest"),
+    "peeks": (Peeks, "honest"), "peeks_later": (PeeksLater, "honest"),
+}
 
 
 def run(behaviour: str, page: int, inputs: tuple, outputs: tuple, layout: list) -> None:

@@ -9,12 +9,13 @@ import unittest
 from clock_harness import Descriptors, SimpleOracle, torch
 import clock_runner
 from fiel_worker import control
+from fiel_worker.oracle.flush import CacheFlush
 
 torch.set_num_threads(1)  # runners are forked: no thread may hold a lock then
 WORK_NS = clock_runner.WORK_S * 1e9
 
 
-class ClockTest(unittest.TestCase):
+class Timed(unittest.TestCase):
     def setUp(self):
         self.oracle, self.processes, self.control = SimpleOracle(), [], []
 
@@ -43,7 +44,8 @@ class ClockTest(unittest.TestCase):
 
     def time(self, *behaviours: str, **options) -> dict:
         """The trusted runner 'honest' or 'slow' first, then those under test."""
-        runners = [self.start(b, trusted=i == 0) for i, b in enumerate(behaviours)]
+        count = options.pop("count", 3)
+        runners = [self.start(b, i == 0, count) for i, b in enumerate(behaviours)]
         message = {
             "case": 1, "runners": runners, "seed": 4711, "samples_max": 24, "warmup": 1,
             "verify_share": 0.5, "budget_ms": 60_000, "call_timeout_ms": 5000,
@@ -59,6 +61,9 @@ class ClockTest(unittest.TestCase):
         gap = statistics.median(s["wall_ns"] - s["device_ns"] * reply["calls"] for s in of(0))
         return (statistics.median(s["wall_ns"] for s in of(runner)) - gap) / reply["calls"]
 
+
+
+class ClockTest(Timed):
     def test_honest_runners_pass_in_every_verified_call(self):
         reply = self.time("honest", "honest")
         self.assertEqual(reply["failures"], [])
@@ -119,9 +124,28 @@ class ClockTest(unittest.TestCase):
     def test_outputs_that_arrive_after_done_fail_without_being_verified(self):
         reply = self.time("slow", "early_done", samples_max=12, verify_share=0)
         late = [s for s in reply["samples"] if s["runner"] == 1 and s["failed"] and not s["verified"]]
-        self.assertTrue(late)
-        self.assertTrue(any(f["changed_after_done"] for f in self.failed(reply, 1)))
+        self.assertGreaterEqual(len(late), 11)
+        self.assertTrue(any(f["missing_at_done"] for f in self.failed(reply, 1)))
         self.assertFalse(self.failed(reply, 0))
+
+    def test_late_outputs_fail_also_where_something_was_put_over_the_poison(self):
+        reply = self.time("slow", "memset_first", samples_max=8, verify_share=0)
+        found = self.failed(reply, 1)
+        self.assertTrue(any(f["changed_after_done"] for f in found))
+        failed = [s for s in reply["samples"] if s["failed"]]
+        self.assertEqual({s["runner"] for s in failed}, {1})
+        self.assertGreaterEqual(len(failed), 7)  # the last one has no next turn
+
+    def test_an_output_left_out_in_part_fails_in_the_same_call(self):
+        reply = self.time("honest", "leaves_some", samples_max=6, verify_share=0)
+        failed = {s["runner"] for s in reply["samples"] if s["failed"]}
+        self.assertEqual((failed, len(self.failed(reply, 1))), ({1}, 6))
+        self.assertGreater(self.failed(reply, 1)[0]["missing_at_done"], 0)
+
+    def test_outputs_in_one_buffer_are_read_before_the_next_call(self):
+        reply = self.time("queued", "queued_one_buffer", calls=3, samples_max=6, held=True,
+                          verify_share=1)
+        self.assertEqual((reply["failures"], reply["mode"]), ([], "held"))
 
     def test_comparisons_take_half_of_the_budget_at_most(self):
         quick = self.oracle.verify_outputs
@@ -158,6 +182,70 @@ class ClockTest(unittest.TestCase):
         reply = self.time("honest", "shrinks_its_page", samples_max=6)
         self.assertIsNone(reply["runners"][1]["ended"])
         self.assertEqual(reply["failures"], [])
+
+
+class HeldTest(Timed):
+    """Calls that are queued before the clock starts."""
+
+    def held(self, *behaviours, **options) -> dict:
+        options = {"held": True, "calls": 3, "samples_max": 8, "hold_timeout_ms": 300} | options
+        return self.time(*behaviours, **options)
+
+    def test_queued_calls_are_right_and_timed_from_the_release(self):
+        reply = self.held("queued_slow", "queued_slow", samples_max=4)
+        self.assertEqual((reply["mode"], reply["mode_why"], reply["calls"]), ("held", None, 3))
+        self.assertEqual(reply["failures"], [])
+        self.assertEqual(len(reply["samples"]), 8)
+        self.assertTrue(all(s["wall_ns"] > 3 * WORK_NS for s in reply["samples"]))
+
+    def test_what_waits_for_its_own_results_is_timed_unheld_and_called_so(self):
+        reply = self.held("queued", "synchronises")
+        self.assertEqual((reply["mode"], reply["calls"]), ("unheld", 1))
+        self.assertIn("runner 1: it does not queue 1 call", reply["mode_why"])
+        self.assertEqual(reply["failures"], [])
+        self.assertEqual(len(reply["samples"]), 16)
+
+    def test_a_device_that_cannot_wait_is_timed_unheld(self):
+        reply = self.held("honest", "queued")
+        self.assertEqual(reply["mode"], "unheld")
+        self.assertIn("runner 0: its device cannot wait", reply["mode_why"])
+
+    def test_a_short_queue_gets_shorter_batches(self):
+        reply = self.held("queued", "short_queue", calls=8, count=8)
+        self.assertEqual((reply["mode"], reply["calls"]), ("held", 2))
+        self.assertIn("runner 1: it does not queue 8 calls", reply["mode_why"])
+        self.assertEqual(reply["failures"], [])
+
+    def test_work_before_the_release_is_work_on_other_inputs(self):
+        slowly(self)
+        for behaviour in ("runs_ahead", "peeks"):
+            with self.subTest(behaviour):
+                reply = self.held("queued", behaviour)
+                self.assertEqual(reply["mode"], "unheld")
+                self.assertIn("runner 1: its answer to a held call is wrong", reply["mode_why"])
+                self.assertEqual(reply["failures"], [])
+                self.tearDown()
+                self.setUp()
+
+    def test_a_runner_that_turns_hostile_once_it_is_held_fails(self):
+        slowly(self)
+        reply = self.held("queued", "peeks_later", samples_max=12, verify_share=1)
+        self.assertEqual(reply["mode"], "held")
+        self.assertTrue(self.failed(reply, 1))
+        self.assertFalse(self.failed(reply, 0))
+
+    def test_held_and_unheld_chunks_of_one_clock(self):
+        first = self.held("queued", "queued", leave=False, samples_max=3)
+        rest = self.oracle.op_time({"clock": first["clock"], "samples_max": 3, "calls": 2}, None)
+        self.assertEqual([first["mode"], rest["mode"], rest["calls"]], ["held", "unheld", 2])
+        self.assertEqual(first["failures"] + rest["failures"], [])
+
+
+def slowly(test: unittest.TestCase) -> None:
+    """Time between the inputs' arrival and the release, for those who would use it."""
+    flush = CacheFlush.__call__
+    CacheFlush.__call__ = lambda self: (time.sleep(0.1), flush(self))
+    test.addCleanup(setattr, CacheFlush, "__call__", flush)
 
 
 class ControlPageTest(unittest.TestCase):

@@ -87,7 +87,7 @@ class Timed(unittest.TestCase):
         reply = self.time("return [x.clamp(min=0)]")
         self.assertEqual(reply["failures"], [])
         self.assertEqual([r["ended"] for r in reply["runners"]], [None, None])
-        self.assertEqual(self.replies[self.hostile]["calls"], 3 + 12)
+        self.assertEqual(self.replies[self.hostile]["calls"], 5 + 12)
         self.assertEqual(self.hostile.ask("memory", module=1)["ok"], True)
 
     def test_an_error_in_the_loop_is_the_reply(self):

@@ -194,5 +194,57 @@ TEST(TorchWorker, ADeadWorkerDoesNotTouchTheNext) {
   EXPECT_TRUE(next->ask(kRequest));
 }
 
+TEST(TorchOracle, TimedCallsFailByOutputsThatAreLate) {
+  const Json right = Json::object({{"structure", Json()}, {"round", 3}, {"runner", 1}});
+  EXPECT_TRUE(read_verified(right).passed());
+  Json missing = right, changed = right;
+  missing["missing_at_done"] = 2;
+  changed["changed_after_done"] = true;
+  EXPECT_FALSE(read_verified(missing).passed());
+  EXPECT_FALSE(read_verified(changed).passed());
+  EXPECT_EQ(read_verified(missing).call->round, 3);
+}
+
+TEST(TorchOracle, ReadsTheComponentwiseErrorAsANumber) {
+  Json row = Json::object({{"path", "0"}, {"componentwise", 2.5}});
+  Json reply = Json::object({{"outputs", Json::array()}});
+  reply["outputs"].push_back(row);
+  EXPECT_EQ(read_verified(reply).outputs.at(0).componentwise, 2.5);
+}
+
+TEST(TorchOracle, TimesAChunkAndGoesOn) {
+  auto worker = fake("clock");
+  TorchOracle oracle(*worker);
+  OpenClock clock{.case_id = 2, .runners = {{.slots = 5, .control = 1, .trusted = true}}};
+  clock.seed = ~uint64_t{0};
+  auto timed = oracle.time(clock, {.rounds = 12, .calls = 64, .leave = false}, {});
+  ASSERT_TRUE(timed) << timed.error().what;
+  EXPECT_TRUE(timed->held);
+  EXPECT_EQ(timed->calls, 16u);
+  EXPECT_EQ(*timed->mode_why, "runner 1: its queue is short");
+  EXPECT_EQ(timed->samples.at(0).tail_ns, 2e4);
+  EXPECT_FALSE(timed->failures.at(0).passed());
+  EXPECT_EQ(timed->failures.at(0).call->call, 70u);
+  EXPECT_EQ(*timed->runners.at(1).ended, "it hung");
+  const Json& asked = timed->raw["asked"];
+  EXPECT_EQ(asked["runners"].items()[0]["slots"].as_int(), 5);
+  EXPECT_EQ(asked["samples_max"].as_int(), 12);
+  EXPECT_TRUE(asked["held"].as_bool());
+  EXPECT_GE(asked["seed"].as_int(-1), 0);
+
+  auto next = oracle.time_on(timed->clock, {.calls = 1, .held = false}, {});
+  ASSERT_TRUE(next) << next.error().what;
+  EXPECT_EQ(next->raw["asked"]["clock"].as_int(), 4);
+  EXPECT_FALSE(next->raw["asked"]["held"].as_bool(true));
+}
+
+TEST(TorchOracle, LaysOutSlotsOrSaysHowLargeTheyAre) {
+  auto worker = fake("echo");
+  TorchOracle oracle(*worker);
+  auto sizes = oracle.slots({.case_id = 2, .count = 32});
+  ASSERT_TRUE(sizes) << sizes.error().what;
+  EXPECT_TRUE(sizes->id.is_null());
+}
+
 }  // namespace
 }  // namespace fiel::worker

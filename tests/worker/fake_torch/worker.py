@@ -64,7 +64,19 @@ def take_memory():
     time.sleep(60)
 
 
+def clock():
+    """A chunk of rounds as an oracle gives it, with what was asked for."""
+    sample = {"runner": 1, "round": 6, "wall_ns": 9e5, "tail_ns": 2e4, "flush_ns": 44e3, "failed": True}
+    late = {"runner": 1, "round": 6, "call": 70, "structure": None, "outputs": [], "missing_at_done": 3}
+    reply({
+        "ok": True, "clock": 4, "calls": 16, "mode": "held", "mode_why": "runner 1: its queue is short",
+        "samples": [sample], "failures": [late | {"changed_after_done": False}], "asked": request,
+        "runners": [{"calls": 70, "verified": 2, "ended": None}, {"calls": 9, "ended": "it hung"}],
+    })
+
+
 BEHAVIOURS = {
+    "clock": clock,
     "echo": lambda: reply({"ok": True, "request": request, "descriptors": len(received)}),
     "events": lambda: [reply({"progress": "building", "done": i, "total": 3}, kind=3) for i in range(3)]
     + [reply({"ok": True})],

@@ -9,6 +9,7 @@ would write byte by byte). What a runner writes here is a claim: the oracle beli
 """
 
 import contextlib
+import ctypes
 import fcntl
 import math
 import mmap
@@ -20,6 +21,7 @@ from .channel import Fault
 
 PAGE_BYTES = 4096
 GO, DONE, CALLS, DEVICE_NS, HOST_NS, STATUS, SLOT, ATTEND, ATTENDING, READY = range(10)
+HELD, QUEUED, RELEASE, HOLDS = range(10, 14)
 LEAVE = -1
 STATUS_DONE, STATUS_FAILED = 0, 1
 
@@ -61,6 +63,10 @@ class ControlPage:
         asked = _LOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
         answer = _LOCK.unpack(fcntl.fcntl(self.descriptor, fcntl.F_GETLK, asked))
         return answer[0] != fcntl.F_UNLCK
+
+    def address_of(self, word: int) -> int:
+        """Where a word lies in this process."""
+        return ctypes.addressof(ctypes.c_char.from_buffer(self._pages)) + 8 * word
 
     def close(self) -> None:
         self.words.release()

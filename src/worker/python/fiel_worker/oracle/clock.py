@@ -11,6 +11,7 @@ A clock outlives a request: `time` with its id goes on where the last chunk ende
 can stop as soon as it knows enough.
 """
 
+import dataclasses
 import time
 
 import torch
@@ -20,12 +21,14 @@ from ..channel import Fault
 from ..control import ControlPage
 from .flush import CacheFlush
 from .fresh import FreshInputs
+from .holding import Mode
 from .slots import SlotSet
 from .timed_call import Seeds, TimedRunner, synchronize
+from .timed_checks import Checks, fails
 
 _MAX_FAILURES = 8
-_MAX_HOLD_US = 1500  # below a time slice of the GPU (about 2 ms), at whose end it changes context
-_ENTRY_TIMEOUT_MS, _CALL_TIMEOUT_MS = 60_000, 10_000
+_ENTRY_TIMEOUT_MS, _CALL_TIMEOUT_MS, _HOLD_TIMEOUT_MS = 60_000, 10_000, 500
+_WARMUP_ROUNDS = 5  # CUDA graph trees run twice before they replay
 
 
 class ClockOperations:
@@ -88,46 +91,57 @@ class Clock:
         self._oracle, self._case, self._runners = oracle, case, runners
         self._device = oracle.device
         self._seeds = Seeds(message["seed"])
-        self._cold, self._round, self._hold_us = bool(message.get("cold", True)), 0, 0.0
+        self._cold, self._round, self._trials = bool(message.get("cold", True)), 0, 0
         self._flush, self._gauge = CacheFlush(self._device), nvml.Gauge(self._device)
         draw = lambda seed: oracle.draw_inputs(case, seed)
         self._fresh = FreshInputs(draw, self._device, self._seeds.of("first"))
         self._generator = torch.Generator(self._device)
         self._generator.manual_seed(self._seeds.of("snapshot"))
         self._slot_count = min(len(r.slots.slots) for r in runners)
-        self._timeout_ns = int(message.get("call_timeout_ms", _CALL_TIMEOUT_MS)) * 1_000_000
-        for runner in runners:
-            runner.enter(int(message.get("entry_timeout_ms", _ENTRY_TIMEOUT_MS)) * 1_000_000)
-        for _ in range(int(message.get("warmup", 3))):
-            self._one_round(1, {}, None)
+        self._hold_ns = int(message.get("hold_timeout_ms", _HOLD_TIMEOUT_MS)) * 1_000_000
+        self._mode = Mode(runners, self._trial)
+        self._warm_up(message)
+
+    def _warm_up(self, message: dict) -> None:
+        # What the first call compiles, it compiles in the time that entering has.
+        self._timeout_ns = int(message.get("entry_timeout_ms", _ENTRY_TIMEOUT_MS)) * 1_000_000
+        for runner in self._runners:
+            runner.enter(self._timeout_ns)
+        for i in range(int(message.get("warmup", _WARMUP_ROUNDS))):
+            self._one_round({}, None)
+            self._timeout_ns = int(message.get("call_timeout_ms", _CALL_TIMEOUT_MS)) * 1_000_000
 
     def chunk(self, message: dict, context) -> dict:
         """Rounds until `samples_max` or `budget_ms`, whichever comes first."""
         samples, failures = [], []
         wanted = int(message.get("samples_max", 100))
-        calls = max(1, min(int(message.get("calls", 1)), self._slot_count))
-        self._hold_us = min(float(message.get("hold_us", 0)), _MAX_HOLD_US)
         plan = self._plan(wanted, float(message.get("verify_share", 0.1)))
         budget_ns = int(message.get("budget_ms", 10_000)) * 1_000_000
         deadline = time.perf_counter_ns() + budget_ns
-        checks = Checks(self._oracle, self._case, self._fresh, message.get("lowest"), failures)
-        checks.budget_ns = budget_ns // 2
+        self._checks = Checks(self._oracle, self._case, self._fresh, message.get("lowest"), failures)
+        self._checks.budget_ns = budget_ns // 2
+        calls = max(1, min(int(message.get("calls", 1)), self._slot_count))
+        self._mode.settle(calls, bool(message.get("held", False)))
+        held = self._mode.held
         for i in range(wanted):
-            samples += self._one_round(calls, plan.get(i, {}), checks)
+            samples += self._one_round(plan.get(i, {}), self._checks)
             alone = all(r.ended for r in self._runners if r.trusted)
             if alone or all(r.ended for r in self._runners) or time.perf_counter_ns() > deadline:
                 break
-        for number, runner in enumerate(self._runners):
-            checks.after(runner, number)
+            if held and not self._mode.possible:
+                break
+        for runner in self._runners:
+            self._checks.look_back(runner)
         return {
-            "samples": samples, "failures": failures[:_MAX_FAILURES], "calls": calls,
+            "samples": samples, "failures": failures[:_MAX_FAILURES], "calls": self._mode.calls,
+            "mode": "held" if held else "unheld", "mode_why": self._mode.why,
             "cache": "cold" if self._cold else "warm", "flush_bytes": self._flush.bytes,
             "fresh": self._fresh.how, "rounds": self._round, "limits": self._gauge.limits(),
             "runners": [
                 {"calls": r.calls_made, "verified": r.verified, "ended": r.ended}
                 for r in self._runners
             ],
-            "unverified_for_time": checks.left_out,
+            "unverified_for_time": self._checks.left_out,
             "notes": [self._gauge.missing] if self._gauge.missing else [],
         }
 
@@ -146,96 +160,96 @@ class Clock:
                     plan.setdefault(i, {})[number] = True
         return plan
 
-    def _one_round(self, calls: int, verified: dict, checks) -> list[dict]:
+    def _one_round(self, verified: dict, checks) -> list[dict]:
         order = list(range(len(self._runners)))
         if self._round % 2:
             order.reverse()
         self._round += 1
-        return [
-            self._one_sample(number, calls, bool(verified.get(number)), checks)
+        samples = [
+            self._one_sample(number, bool(verified.get(number)), checks)
             for number in order
             if not self._runners[number].ended
         ]
+        return [sample for sample in samples if sample is not None]
 
-    def _one_sample(self, number: int, calls: int, verify: bool, checks) -> dict:
+    def _one_sample(self, number: int, verify: bool, checks) -> dict | None:
+        """None where a held call was not queued in time."""
         runner = self._runners[number]
-        first = self._seeds.of("slot", self._round, number) % self._slot_count
-        chosen = [(first + i) % self._slot_count for i in range(calls)]
-        seeds = [self._seeds.of("input", self._round, number, i) for i in range(calls)]
+        calls = self._mode.calls
+        apart = 2 * calls <= self._slot_count
+        if checks is not None:
+            checks.look_back(runner, keep=int(apart))
+        call = self._draw(calls, "turn", self._round, number)
+        times = self._timed(runner, call, self._mode.held)
+        if times is None and not runner.ended:
+            self._mode.missed(number)
+            return None
+        sample = {"runner": number, "round": self._round - 1, "verified": False, "failed": False}
+        sample |= (times or {}) | self._gauge.read()
+        sample |= {"flush_ns": self._flush.span_ns(), "ended": bool(runner.ended)}
+        if checks is None or runner.ended:
+            return sample
+        checks.at_done(runner, sample)
+        if verify and not sample["failed"] and checks.affordable():
+            checks.verify(runner, sample, call.chosen[call.secret], call.seeds[call.secret])
+        checks.look_back(runner, keep=int(apart))
+        runner.watched.append((runner.calls_made, sample, runner.snapshot.look()))
+        return sample
 
+    def _draw(self, calls: int, *what) -> "Drawn":
+        """Slots at a secret place: of one half in even rounds and of the other in odd ones, so that
+        a runner's last outputs can be watched during its next call."""
+        half = self._slot_count // 2
+        begin, room = 0, self._slot_count
+        if calls <= half:
+            begin, room = (self._round % 2) * half, half - calls + 1
+        first = begin + self._seeds.of("slot", *what) % room
+        return Drawn(
+            first, [(first + i) % self._slot_count for i in range(calls)],
+            [self._seeds.of("input", *what, i) for i in range(calls)],
+            self._seeds.of("which", *what) % calls,
+        )
+
+    def _timed(self, runner: TimedRunner, call: "Drawn", held: bool) -> dict | None:
         def prepare() -> None:
-            for seed, index in zip(seeds, chosen):
+            for seed, index in zip(call.seeds, call.chosen):
                 self._fresh.write(seed, runner.slots.slots[index].inputs)
-            runner.snapshot.draw(chosen, self._generator)
+            runner.snapshot.draw(call.chosen, self._generator)
+            runner.snapshot.poison()
+            runner.decoys.draw(call.chosen, self._generator)
+            runner.decoys.show()
             synchronize(self._device)
             if self._cold:
                 self._flush()
-            self._flush.hold(self._hold_us)
 
-        if checks is not None:
-            checks.after(runner, number)
-        times = runner.call(first, calls, self._timeout_ns, prepare)
-        gauge = self._gauge.read()
-        sample = {"runner": number, "round": self._round - 1, "verified": False, "failed": False}
-        sample |= times | gauge | {"flush_ns": self._flush.span_ns(), "ended": bool(runner.ended)}
-        if verify and not runner.ended and checks.affordable():
-            i = self._seeds.of("which", self._round, number) % calls
-            sample["verified"] = True
-            sample["failed"] = checks.verify(runner, number, self._round - 1, chosen[i], seeds[i])
-        if checks is not None and not runner.ended:
-            runner.last_sample = sample
-        return sample
+        calls, timeout_ns, reveal = len(call.chosen), self._timeout_ns, runner.decoys.reveal
+        if not held:
+            return runner.call(call.first, calls, timeout_ns, prepare, reveal)
+        return runner.call_held(call.first, calls, timeout_ns, self._hold_ns, prepare, reveal)
 
-
-class Checks:
-    """Whole outputs against the reference on the secret share of calls; after every call, whether
-    its outputs stayed what they were at `done`."""
-
-    def __init__(self, oracle, case, fresh: FreshInputs, lowest, failures: list):
-        self._oracle, self._case, self._fresh = oracle, case, fresh
-        self._lowest, self._failures = lowest, failures
-        self.budget_ns, self._spent_ns, self.left_out = 0, 0, 0
-
-    def affordable(self) -> bool:
-        """A float64 reference may take seconds: half of a chunk's budget is for the samples."""
-        if self._spent_ns < self.budget_ns:
-            return True
-        self.left_out += 1
-        return False
-
-    def verify(self, runner: TimedRunner, number: int, round_: int, index: int, seed: int) -> bool:
-        """Whether the call failed; a failure keeps its witness."""
-        begun = time.perf_counter_ns()
-        copy = runner.slots.private(index)
-        late = not runner.snapshot.agrees_with(copy)
-        runner.verified += 1
-        inputs = self._fresh.value(seed)
-        found = self._oracle.verify_outputs(self._case, inputs, copy.value, self._lowest)
-        synchronize(self._oracle.device)
-        self._spent_ns += time.perf_counter_ns() - begun
-        failed = late or fails(found)
-        if failed:
-            self._failures.append(
-                found | {"runner": number, "round": round_, "call": runner.calls_made,
-                         "seed": seed, "changed_after_done": late}
-            )
-        return failed
+    def _trial(self, number: int, calls: int) -> str | None:
+        """A held call that is checked and not counted: what speaks against holding this runner."""
+        runner = self._runners[number]
+        self._checks.look_back(runner)
+        self._trials += 1
+        call = self._draw(calls, "trial", self._trials, number)
+        times = self._timed(runner, call, True)
+        if runner.ended:
+            return None
+        if times is None:
+            return f"it does not queue {calls} calls in time: it waits for their results, or launches much"
+        copy = runner.slots.private(call.chosen[call.secret])
+        late = runner.snapshot.missing() or runner.snapshot.changed_at_once()
+        if late or fails(self._checks.compared(copy.value, call.seeds[call.secret])):
+            return "its answer to a held call is wrong"
+        return None
 
 
-    def after(self, runner: TimedRunner, number: int) -> None:
-        """At the runner's next turn: outputs that arrived late make their call a failed one."""
-        sample, runner.last_sample = runner.last_sample, None
-        if sample is None or sample["failed"] or runner.snapshot.unchanged():
-            return
-        sample["failed"] = True
-        self._failures.append({
-            "structure": None, "outputs": [], "runner": number, "round": sample["round"],
-            "call": runner.calls_made, "changed_after_done": True,
-        })
+@dataclasses.dataclass
+class Drawn:
+    """Slots and seeds of one sample's calls, and which of them is looked at in full."""
 
-
-def fails(found: dict) -> bool:
-    if found.get("structure"):
-        return True
-    keys = ("failing", "rms_failed", "nan_mismatches", "infinity_mismatches")
-    return any(output.get(key) for output in found.get("outputs", []) for key in keys)
+    first: int
+    chosen: list[int]
+    seeds: list[int]
+    secret: int

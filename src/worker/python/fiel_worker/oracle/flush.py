@@ -24,8 +24,6 @@ class CacheFlush:
                 self._reset = ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache
             except (OSError, AttributeError):
                 pass
-            clock_khz = getattr(torch.cuda.get_device_properties(device), "clock_rate", 1_500_000)
-            self._cycles_per_us = clock_khz / 1000
             event = torch.cuda.Event
             self._begin, self._end = event(enable_timing=True), event(enable_timing=True)
         self.bytes, self._ns = size, 0.0
@@ -45,12 +43,6 @@ class CacheFlush:
         self._end.record()
         torch.cuda.synchronize()
         self._ns = self._begin.elapsed_time(self._end) * 1e6
-
-    def hold(self, duration_us: float) -> None:
-        """Keeps the device busy without waiting for it: what a runner launches meanwhile queues up,
-        as it does in the 140 µs of a change of context."""
-        if self._cuda and duration_us > 0:
-            torch.cuda._sleep(int(duration_us * self._cycles_per_us))
 
     def span_ns(self) -> float:
         return self._ns

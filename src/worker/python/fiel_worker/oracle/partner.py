@@ -58,9 +58,11 @@ class Partner:
 
             def prepare():
                 self.runner.snapshot.draw([0], generator)
+                self.runner.decoys.draw([0], generator)
                 self._flush()
 
-            times = self.runner.call(0, 1, _CALL_TIMEOUT_NS, prepare)
+            reveal = self.runner.decoys.reveal
+            times = self.runner.call(0, 1, _CALL_TIMEOUT_NS, prepare, reveal)
             if i >= 5:
                 found.append(times["wall_ns"] - times["device_ns"])
         return found

@@ -1,4 +1,8 @@
-"""One timed call of one runner, and what is remembered of that runner between calls."""
+"""One timed call of one runner, and what is remembered of that runner between calls.
+
+    times = runner.call(first, calls, timeout_ns, prepare, reveal)
+    times = runner.call_held(first, calls, timeout_ns, hold_ns, prepare, reveal)    # or None
+"""
 
 import gc
 import hashlib
@@ -8,9 +12,12 @@ import torch
 
 from .. import control
 from ..control import (
-    ATTEND, ATTENDING, CALLS, DEVICE_NS, DONE, GO, HOST_NS, LEAVE, READY, SLOT, STATUS, STATUS_DONE,
+    ATTEND, ATTENDING, CALLS, DEVICE_NS, DONE, GO, HELD, HOLDS, HOST_NS, LEAVE, QUEUED, READY,
+    RELEASE, SLOT, STATUS, STATUS_DONE,
 )
-from .slots import SlotSet, Snapshot
+from .decoys import Decoys
+from .slots import SlotSet
+from .snapshot import Snapshot
 
 _ATTENTION_NS = 5_000_000  # a runner that does not answer `attend` is started all the same
 
@@ -20,10 +27,10 @@ class TimedRunner:
 
     def __init__(self, page: control.ControlPage, slots: SlotSet, trusted: bool, device: str):
         self.page, self.slots, self.trusted = page, slots, trusted
-        self.snapshot = Snapshot(slots, device)
+        self.snapshot, self.decoys = Snapshot(slots, device), Decoys(slots, device)
         self.sequence, self.calls_made, self.verified = 0, 0, 0
         self.ended: str | None = None
-        self.last_sample: dict | None = None  # until its outputs are known to have stayed
+        self.watched: list = []  # (call, sample, look): outputs that may still change
 
     def enter(self, timeout_ns: int, coming=lambda: True) -> None:
         """Waits until the runner is in its loop, or until coming() says that it will never be."""
@@ -36,31 +43,67 @@ class TimedRunner:
             time.sleep(0.0005)
         self._alive = self.page.runner_lives if self.page.runner_lives() else None
 
-    def call(self, first: int, calls: int, timeout_ns: int, prepare) -> dict:
-        """Lets the runner answer; the times, in ns. `prepare` flushes and leaves the device idle."""
+    def holds(self) -> bool:
+        """Whether the runner says that its device can wait for a word of the control page."""
+        return self.page.words[HOLDS] == 1
+
+    def call(self, first: int, calls: int, timeout_ns: int, prepare, reveal) -> dict:
+        """Lets the runner answer; the times, in ns. `prepare` writes inputs that `reveal` makes the
+        right ones, flushes and leaves the device idle."""
+        self._announce(first, calls, held=0)
+        prepare()
+        self._await_attention()
+        with _NoCollection():
+            begun = time.perf_counter_ns()
+            reveal()
+            synchronize(self.snapshot.device)
+            self.page.words[GO] = self.sequence
+            return self._finish(begun, calls, timeout_ns)
+
+    def call_held(self, first, calls, timeout_ns, hold_ns, prepare, reveal) -> dict | None:
+        """The same with all calls queued on a held device before the clock starts. None where the
+        runner had not queued them after `hold_ns`: its calls then ran unheld and were not timed."""
+        self._announce(first, calls, held=1)
+        self._await_attention()
+        words = self.page.words
+        words[GO] = self.sequence
+        queued = self.page.wait(
+            QUEUED, self.sequence, time.perf_counter_ns() + hold_ns, self._alive
+        )
+        prepare()
+        with _NoCollection():
+            begun = time.perf_counter_ns()
+            reveal()
+            synchronize(self.snapshot.device)
+            words[RELEASE] = self.sequence
+            times = self._finish(begun, calls, timeout_ns)
+        return times if queued else None
+
+    def _announce(self, first: int, calls: int, held: int) -> None:
         words = self.page.words
         self.sequence += 1
-        words[CALLS], words[SLOT] = calls, first
+        words[CALLS], words[SLOT], words[HELD] = calls, first, held
         words[ATTEND] = self.sequence
-        prepare()
-        self.page.wait(ATTENDING, self.sequence, time.perf_counter_ns() + _ATTENTION_NS, self._alive)
-        gc_was = gc.isenabled()
-        gc.disable()
-        begun = time.perf_counter_ns()
-        words[GO] = self.sequence
+
+    def _await_attention(self) -> None:
+        deadline = time.perf_counter_ns() + _ATTENTION_NS
+        self.page.wait(ATTENDING, self.sequence, deadline, self._alive)
+
+    def _finish(self, begun: int, calls: int, timeout_ns: int) -> dict:
         done = self.page.wait(DONE, self.sequence, begun + timeout_ns, self._alive)
         said = time.perf_counter_ns()
         if done:
             self.snapshot.take()
             synchronize(self.snapshot.device)
         seen = time.perf_counter_ns()
-        self.last_sample = None
-        if gc_was:
-            gc.enable()
+        if done:
+            self.snapshot.look_again()
+            synchronize(self.snapshot.device)
+        idle = time.perf_counter_ns()
         self._judge_end(done, timeout_ns)
         self.calls_made += calls
         return {
-            "wall_ns": seen - begun, "done_ns": said - begun,
+            "wall_ns": seen - begun, "done_ns": said - begun, "tail_ns": idle - seen,
             "device_ns": self.page.claim_ns(DEVICE_NS), "host_ns": self.page.claim_ns(HOST_NS),
         }
 
@@ -76,7 +119,20 @@ class TimedRunner:
 
     def leave(self) -> None:
         self.page.words[GO] = LEAVE
+        self.page.words[RELEASE] = self.sequence
         self.page.close()
+
+
+class _NoCollection:
+    """No garbage collection in a timed span."""
+
+    def __enter__(self):
+        self._was = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_):
+        if self._was:
+            gc.enable()
 
 
 def synchronize(device: str) -> None:

@@ -11,9 +11,10 @@ import torch
 from .. import numerics, values
 from ..channel import Fault
 from ..control import (
-    ATTEND, ATTENDING, CALLS, DEVICE_NS, DONE, GO, HOST_NS, LEAVE, READY, SLOT, STATUS,
-    STATUS_DONE, STATUS_FAILED, ControlPage,
+    ATTEND, ATTENDING, CALLS, DEVICE_NS, DONE, GO, HELD, HOLDS, HOST_NS, LEAVE, QUEUED, READY, SLOT,
+    STATUS, STATUS_DONE, STATUS_FAILED, ControlPage,
 )
+from .holding import hold_for
 from .spans import span_for
 
 MAX_SLOTS = 1024
@@ -64,7 +65,7 @@ class TimedLoop:
     def __init__(self, page: ControlPage, forward, slots, device: str, casts: bool = False):
         self.page, self.forward, self.slots = page, forward, slots
         self.device, self.casts = device, casts
-        self.span = span_for(device)
+        self.span, self.hold = span_for(device), None
         self.failure: BaseException | None = None
 
     def run(self) -> int:
@@ -74,6 +75,8 @@ class TimedLoop:
         done = 0
         words = self.page.words
         self.page.hold()
+        self.hold = hold_for(self.page, self.device)
+        words[HOLDS] = int(self.hold is not None)
         words[READY] = 1
         try:
             while (turn := self._next_turn()) != LEAVE:
@@ -84,6 +87,8 @@ class TimedLoop:
                 gc.collect(0)
         finally:
             gc.enable()
+            if self.hold is not None:
+                self.hold.close()
         return done
 
     def _next_turn(self) -> int:
@@ -102,15 +107,20 @@ class TimedLoop:
     def _answer(self, turn: int) -> None:
         words, reals = self.page.words, self.page.reals
         status, device_ns, host_ns = STATUS_DONE, 0.0, 0.0
+        calls = max(1, words[CALLS])
         try:
-            device_ns, host_ns = self._measure(words[SLOT], max(1, words[CALLS]))
+            host_ns = self._queue(turn, words[SLOT], calls, words[HELD] == 1) / calls
+            device_ns = self._finish() / calls
         except BaseException as error:
             status, self.failure = STATUS_FAILED, error
         reals[DEVICE_NS], reals[HOST_NS] = device_ns, host_ns
         words[STATUS] = status
         words[DONE] = turn
 
-    def _measure(self, first: int, calls: int) -> tuple[float, float]:
+    def _queue(self, turn: int, first: int, calls: int, held: bool) -> float:
+        """Launches the calls, behind a hold where there is to be one; the host's ns in forward."""
+        if held and self.hold is not None:
+            self.hold.begin(turn)
         host_ns = 0
         for i in range(calls):
             slot = self.slots[(first + i) % len(self.slots)]
@@ -119,9 +129,15 @@ class TimedLoop:
             result = self.forward(slot.inputs)
             host_ns += time.perf_counter_ns() - begun
             self.span.end()
-            # Before the next call: a CUDA graph's outputs are overwritten by its next replay.
+            # Before the next call: its replay overwrites a CUDA graph's outputs, be the graph ours,
+            # torch.compile's or the candidate's.
             copy_out(result, slot.outputs, self.casts)
-        return self.span.finish() / calls, host_ns / calls
+        self.page.words[QUEUED] = turn
+        return float(host_ns)
+
+    def _finish(self) -> float:
+        """Waits for all calls; the device's ns in them."""
+        return self.span.finish()
 
 
 def copy_out(result, outputs: list[torch.Tensor], casts: bool) -> None:

@@ -77,17 +77,20 @@ class Pair:
         self.device, self.folder = device, tempfile.mkdtemp(prefix="fiel-bench-")
         # One cache of compiled graphs for all processes of this run: each graph is compiled once.
         environment = {"TORCHINDUCTOR_CACHE_DIR": f"{self.folder}/inductor"}
-        self.runners = [None, None, None]
+        # A forged file spoils its process for good: one process for each kind.
+        names = ["first", "second", "compiler", EVENTS, EARLY]
+        started = {}
 
-        def start(i: int) -> None:
-            self.runners[i] = Runner(device, environment)
+        def start(name: str) -> None:
+            started[name] = Runner(device, environment)
 
-        starts = [threading.Thread(target=start, args=(i,)) for i in range(3)]
+        starts = [threading.Thread(target=start, args=(name,)) for name in names]
         for thread in starts:
             thread.start()
         for thread in starts:
             thread.join()
-        self.compiler = self.runners.pop()
+        self.runners, self.compiler = [started["first"], started["second"]], started["compiler"]
+        self.hostile = {forged: started[forged] for forged in (EVENTS, EARLY)}
 
     def compile_ahead(self, case: Case) -> threading.Thread:
         """In a third process, which fills the cache."""
@@ -119,9 +122,8 @@ class Pair:
             forged = self._file(case.kind, "ModelNew", case.forged)
             files[1] = {"kind": "module", "path": forged, "task_path": path, "compile": "none"}
         slots = 2 * case.calls
-        entered = [
-            self._enter(oracle, r, f, slots, case.graph) for r, f in zip(self.runners, files)
-        ]
+        runners = [self.runners[0], self.hostile.get(case.forged, self.runners[1])]
+        entered = [self._enter(oracle, r, f, slots, case.graph) for r, f in zip(runners, files)]
         pages = [page for page, *_ in entered]
         reply = oracle.op_time(
             {
@@ -134,7 +136,7 @@ class Pair:
             },
             Descriptors(pages),
         )
-        for (page, _, thread, names), runner in zip(entered, self.runners):
+        for (page, _, thread, names), runner in zip(entered, runners):
             thread.join()
             os.close(page)
             for name in names:
@@ -281,7 +283,7 @@ def main() -> None:
         found["took_s"] = round(time.monotonic() - begun, 2)
         shown = json.dumps(dataclasses.asdict(case) | found) if options.json else row(case.name, found)
         print(shown, flush=True)
-    for runner in pair.runners:
+    for runner in [*pair.runners, *pair.hostile.values()]:
         runner.close()
     if options.all:
         measure = type("Measure", (MeasureOperations,), {"device": options.device})()

@@ -26,6 +26,7 @@ Json side_json(const TimedSide& s, bool with_samples) {
   j["calls_a_sample"] = s.calls_a_sample;
   j["cold"] = s.cold;
   j["graph"] = s.graph;
+  j["held"] = s.held;
   j["median_ns"] = s.median_ns;
   j["low_ns"] = s.low_ns;
   j["high_ns"] = s.high_ns;

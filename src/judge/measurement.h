@@ -39,6 +39,7 @@ struct TimedSide {
   uint32_t calls_a_sample = 1;
   bool cold = true;    ///< L2 flushed before each sample
   bool graph = false;  ///< replayed as a CUDA graph
+  bool held = false;   ///< queued before the clock started: device time alone (docs/timing.md)
   std::vector<TimeSample> samples;
   double median_ns = 0, low_ns = 0, high_ns = 0;  ///< credited time and its 95 % interval
   double device_median_ns = 0, host_median_ns = 0, wall_median_ns = 0;

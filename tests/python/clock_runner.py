@@ -6,7 +6,7 @@ import time
 import torch
 
 from fiel_worker.control import (
-    CALLS, DEVICE_NS, DONE, HOST_NS, QUEUED, RELEASE, SLOT, ControlPage,
+    CALLS, DEVICE_NS, DONE, HOST_NS, QUEUED, RELEASE, REPORTED, SLOT, ControlPage,
 )
 from fiel_worker.runner import timed
 from fiel_worker.runner.timed import TimedLoop, open_slots
@@ -80,8 +80,8 @@ class Candidate:
 class ShortClaims(TimedLoop):
     """Does the work, claims a nanosecond for it."""
 
-    def _finish(self):
-        super()._finish()
+    def _device_ns(self):
+        super()._device_ns()
         return 1.0
 
 
@@ -90,7 +90,7 @@ class EarlyDone(TimedLoop):
 
     def _answer(self, turn):
         self.page.reals[DEVICE_NS] = self.page.reals[HOST_NS] = 1000.0
-        self.page.words[DONE] = turn
+        self.page.words[DONE] = self.page.words[REPORTED] = turn
         super()._answer(turn)
 
 
@@ -150,12 +150,11 @@ class Queued(TimedLoop):
         while self.page.words[RELEASE] < turn:
             time.sleep(0.0001)
 
-    def _finish(self):
+    def _wait(self):
         for turn, first, calls in self.waiting:
             self.released(turn)
             self.waiting = []
             super()._queue(turn, first, calls, False)
-        return super()._finish()
 
 
 class ShortQueue(Queued):
@@ -208,6 +207,14 @@ class PeeksLater(Peeks):
         return loop._queue(self, turn, first, calls, held)
 
 
+class NeverReports(TimedLoop):
+    """Says `done` and claims no time."""
+
+    def _device_ns(self):
+        time.sleep(1.5)
+        return super()._device_ns()
+
+
 class Mapped:
     def __init__(self, windows):
         self.window = windows.get
@@ -219,7 +226,7 @@ LOOPS = {
     "queued": (Queued, "honest"), "queued_slow": (Queued, "slow"),
     "queued_one_buffer": (Queued, "one_buffer"), "short_queue": (ShortQueue, "honest"),
     "synchronises": (Synchronises, "honest"), "runs_ahead": (RunsAhead, "honest"),
-    "peeks": (Peeks, "honest"), "peeks_later": (PeeksLater, "honest"),
+    "never_reports": (NeverReports, "honest"), "peeks": (Peeks, "honest"), "peeks_later": (PeeksLater, "honest"),
 }
 
 

@@ -103,6 +103,12 @@ class ClockTest(Timed):
         self.assertEqual({s["device_ns"] for s in reply["samples"] if s["runner"] == 1}, {1.0})
         self.assertGreater(self.credited(reply, 1), WORK_NS / 4)
 
+    def test_a_claim_that_comes_too_late_is_none(self):
+        reply = self.time("honest", "never_reports", samples_max=1, warmup=0)
+        (late,) = [s for s in reply["samples"] if s["runner"] == 1]
+        self.assertEqual((late["device_ns"], late["failed"]), (0.0, False))
+        self.assertGreater(late["wall_ns"], 0)
+
     def test_forged_timers_move_nothing(self):
         reply = self.time("slow", "forged_timers", samples_max=9)
         self.assertGreater(self.credited(reply, 1), WORK_NS / 4)

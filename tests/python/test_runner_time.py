@@ -1,8 +1,10 @@
 """A runner process inside its timed loop, spoken to as the judge and the oracle do."""
 
 import os
+import shutil
 import threading
 import unittest
+from unittest import mock
 
 from clock_harness import SHAPE, Descriptors, SimpleOracle
 from fiel_worker import control
@@ -19,7 +21,9 @@ def get_init_inputs():
     return []
 """
 CANDIDATE = """
+import threading
 import torch
+LOADED = threading.get_ident()
 class ModelNew(torch.nn.Module):
     def forward(self, x):
         print("said in the loop")
@@ -69,8 +73,8 @@ class Timed(unittest.TestCase):
         self.threads[-1].start()
         return {"slots": laid["slots"], "control": len(self.pages) - 1, "trusted": runner is self.trusted}
 
-    def time(self, body: str) -> dict:
-        reference = self.trusted.load(self.task, policy="fp32")["module"]
+    def time(self, body: str, compile: str = "none") -> dict:
+        reference = self.trusted.load(self.task, policy="fp32", compile=compile)["module"]
         source = self.hostile.file("candidate.py", CANDIDATE.format(body=body))
         candidate = self.hostile.load(self.task, source)["module"]
         runners = [self.enter(self.trusted, reference), self.enter(self.hostile, candidate)]
@@ -90,11 +94,34 @@ class Timed(unittest.TestCase):
         self.assertEqual(self.replies[self.hostile]["calls"], 5 + 12)
         self.assertEqual(self.hostile.ask("memory", module=1)["ok"], True)
 
+    def test_the_loop_runs_in_the_thread_that_loaded_and_called(self):
+        # CUDA graphs of torch.compile belong to the thread that warmed them up.
+        reply = self.time("import threading; assert threading.get_ident() == LOADED; return [x.relu()]")
+        self.assertEqual([r["ended"] for r in reply["runners"]], [None, None])
+
+    @unittest.skipUnless(shutil.which("g++"), "torch.compile needs a C++ compiler on the CPU")
+    def test_a_compiled_reference_compiles_in_its_first_call(self):
+        reply = self.time("return [x.clamp(min=0)]", compile="default")
+        self.assertEqual(reply["failures"], [])
+        self.assertEqual([r["ended"] for r in reply["runners"]], [None, None])
+
     def test_an_error_in_the_loop_is_the_reply(self):
         reply = self.time("raise ValueError('not today')")
         self.assertEqual(reply["runners"][1]["ended"], "call 1 raised an error")
         self.assertEqual(self.replies[self.hostile].fault, "candidate")
         self.assertIn("not today", self.replies[self.hostile].reply["error"])
+
+
+class Steps(unittest.TestCase):
+    def test_each_call_of_compiled_graphs_is_a_step_of_its_own(self):
+        import torch
+        from fiel_worker.runner.module import Loaded
+
+        module = Loaded(None, torch.relu, "reference", "cpu", {}, marks_steps=True)
+        with mock.patch("torch.compiler.cudagraph_mark_step_begin") as begins:
+            for _ in range(3):
+                module.forward([torch.ones(2)])
+        self.assertEqual(begins.call_count, 3)
 
 
 class Policies(unittest.TestCase):

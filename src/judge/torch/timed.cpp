@@ -19,7 +19,12 @@ namespace fiel::judge::torch {
 namespace {
 
 constexpr size_t kControlBytes = 4096;
-constexpr int kSlots = 4;
+constexpr uint32_t kSlotsOnCpu = 4, kPilotRounds = 6;
+/// Inputs and outputs of all slots of a side; a small GPU gives a share.
+constexpr uint64_t kSlotsBytes = 1ull << 30, kSlotsShareOfMemory = 32;
+/// About what a launch takes of the host in PyTorch (6 to 8 us measured): tells how many a call
+/// has.
+constexpr double kHostLaunchNs = 6e3;
 
 Result<Fd> control_page() {
   Fd fd(::memfd_create("fiel-control", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -42,9 +47,18 @@ class Session {
     Json slots;
   };
   Status enter(Contestant& side);
-  Result<Json> lay_out(Contestant& side);
-  Json opening() const;
+  struct Slots {
+    worker::LaidSlots laid;
+    int64_t inputs_window = 0, outputs_window = 0;
+  };
+  Result<Slots> lay_out(Contestant& side);
+  uint32_t slots_of(uint64_t slot_bytes) const;
+  worker::OpenClock opening() const;
+  worker::ClockChunk chunk_of(uint32_t rounds, int64_t left_ms) const;
+  Result<worker::TimedSamples> next_chunk(const worker::ClockChunk& chunk, int64_t budget_ms);
   Status chunks();
+  Result<bool> pilot(int64_t budget_ms);
+  void forget_samples();
   void take(const worker::TimedSamples& reply);
   bool wrong_answers(const worker::TimedSamples& reply);
   void compute();
@@ -54,27 +68,39 @@ class Session {
   std::vector<Contestant>& all_;
   Case case_;
   std::vector<Entered> entered_;
+  uint64_t slot_bytes_ = 0;
+  uint32_t slots_ = kSlotsOnCpu, calls_ = 1;
+  std::optional<Json> clock_;  ///< once it is open
 };
 
-Result<Json> Session::lay_out(Contestant& side) {
-  worker::TorchWorker& oracle = course_.oracle().oracle().worker();
-  Json wish = Json::object({{"op", "slots"}, {"case", case_.prepared.id}, {"count", kSlots}});
-  const auto sizes = oracle.ask(wish);
+uint32_t Session::slots_of(uint64_t slot_bytes) const {
+  const worker::DeviceFacts& machine = course_.oracle().machine();
+  if (machine.device_uuid.empty()) return kSlotsOnCpu;
+  const uint64_t room = std::min(kSlotsBytes, machine.memory_bytes / kSlotsShareOfMemory);
+  const uint64_t most = room / std::max<uint64_t>(slot_bytes, 1);
+  return static_cast<uint32_t>(std::clamp<uint64_t>(most, 2, uint64_t{2} * kMostCalls));
+}
+
+Result<Session::Slots> Session::lay_out(Contestant& side) {
+  worker::TorchOracle& oracle = course_.oracle().oracle();
+  worker::SlotsRequest wish{.case_id = case_.prepared.id, .count = 1};
+  const auto one = oracle.slots(wish);
+  if (!one) return fail(worker::to_error(one.error()).with_context("slots of timed calls"));
+  slot_bytes_ = one->inputs_bytes + one->outputs_bytes;
+  wish.count = slots_ = slots_of(slot_bytes_);
+  const auto sizes = oracle.slots(wish);
   if (!sizes) return fail(worker::to_error(sizes.error()).with_context("slots of timed calls"));
-  FIEL_TRY(const auto* in, course_.oracle().window(side.windows, Use::timed_inputs,
-                                                   worker::read_count((*sizes)["inputs_bytes"])));
-  FIEL_TRY(const auto* out, course_.oracle().window(side.windows, Use::timed_outputs,
-                                                    worker::read_count((*sizes)["outputs_bytes"])));
-  wish["inputs_window"] = in->id;
-  wish["outputs_window"] = out->id;
-  const auto laid = oracle.ask(wish);
+  FIEL_TRY(const auto* in,
+           course_.oracle().window(side.windows, Use::timed_inputs, sizes->inputs_bytes));
+  FIEL_TRY(const auto* out,
+           course_.oracle().window(side.windows, Use::timed_outputs, sizes->outputs_bytes));
+  wish.inputs_window = in->id;
+  wish.outputs_window = out->id;
+  auto laid = oracle.slots(wish);
   if (!laid) return fail(worker::to_error(laid.error()).with_context("slots of timed calls"));
   for (const worker::WindowHandle* w : {in, out})
     if (const auto mapped = side.runner->map(*w); !mapped) side.drop(mapped.error().what);
-  Json slots = *laid;
-  slots["inputs_window"] = in->id;
-  slots["outputs_window"] = out->id;
-  return slots;
+  return Slots{std::move(*laid), in->id, out->id};
 }
 
 Status Session::enter(Contestant& side) {
@@ -82,40 +108,72 @@ Status Session::enter(Contestant& side) {
   if (weights.any)
     if (const auto taken = side.runner->take(weights); !taken) side.drop(taken.error().what);
   if (!side.present()) return {};
-  FIEL_TRY(Json slots, lay_out(side));
+  FIEL_TRY(Slots slots, lay_out(side));
   if (!side.present()) return {};
   FIEL_TRY(Fd control, control_page());
   Json request = Json::object({{"module", side.runner->module()},
-                               {"inputs_window", slots["inputs_window"]},
-                               {"outputs_window", slots["outputs_window"]},
-                               {"slots", slots["layout"]},
+                               {"inputs_window", slots.inputs_window},
+                               {"outputs_window", slots.outputs_window},
+                               {"slots", slots.laid.layout},
                                {"graph", false}});
   if (const auto sent = side.runner->runner().start_time(std::move(request), control.get());
       !sent) {
     side.drop(sent.error().what);
     return {};
   }
-  entered_.push_back({&side, std::move(control), slots["slots"]});
+  entered_.push_back({&side, std::move(control), slots.laid.id});
   return {};
 }
 
-Json Session::opening() const {
-  Json runners = Json::array();
+worker::OpenClock Session::opening() const {
+  worker::OpenClock clock;
+  clock.case_id = case_.prepared.id;
   for (size_t i = 0; i < entered_.size(); ++i)
-    runners.push_back(Json::object(
-        {{"slots", entered_[i].slots}, {"control", i}, {"trusted", entered_[i].side->trusted}}));
-  const int64_t seed = static_cast<int64_t>(derive_seed(course_.request().options.seed, 4242) >> 1);
-  return Json::object({{"case", case_.prepared.id},
-                       {"runners", runners},
-                       {"seed", seed},
-                       {"cold", true},
-                       {"warmup", 3},
-                       {"call_timeout_ms", course_.request().options.call_timeout_ms},
-                       {"entry_timeout_ms", 120'000}});
+    clock.runners.push_back({entered_[i].slots, static_cast<int>(i), entered_[i].side->trusted});
+  clock.seed = derive_seed(course_.request().options.seed, 4242) >> 1;
+  clock.call_timeout_ms = course_.request().options.call_timeout_ms;
+  clock.entry_timeout_ms = 120'000;
+  return clock;
+}
+
+worker::ClockChunk Session::chunk_of(uint32_t rounds, int64_t left_ms) const {
+  worker::ClockChunk chunk;
+  chunk.rounds = rounds;
+  chunk.budget_ms = std::max<int64_t>(left_ms, 1'000);
+  chunk.calls = calls_;
+  chunk.held = !course_.oracle().machine().device_uuid.empty();
+  chunk.lowest = fiel::name_of(lowest_class(course_.request().options.numerics));
+  chunk.leave = false;
+  return chunk;
+}
+
+Result<worker::TimedSamples> Session::next_chunk(const worker::ClockChunk& chunk,
+                                                 int64_t budget_ms) {
+  worker::TorchOracle& oracle = course_.oracle().oracle();
+  worker::AskOptions options;
+  options.timeout_ms = budget_ms + 600'000;
+  if (!clock_)
+    for (const Entered& e : entered_) options.descriptors.push_back(e.control.get());
+  auto reply =
+      clock_ ? oracle.time_on(*clock_, chunk, options) : oracle.time(opening(), chunk, options);
+  if (!reply) return fail(worker::to_error(reply.error()).with_context("timing"));
+  clock_ = reply->clock;
+  return std::move(*reply);
+}
+
+void Session::forget_samples() {
+  for (Entered& e : entered_) e.side->side.samples.clear();
 }
 
 void Session::take(const worker::TimedSamples& reply) {
   Measurement& m = *course_.verdict().measurement;
+  const TimedSide& first = entered_.front().side->side;
+  // Samples of another kind cannot be compared with these.
+  if (first.calls_a_sample != reply.calls || first.held != reply.held) forget_samples();
+  for (Entered& e : entered_) {
+    e.side->side.calls_a_sample = reply.calls;
+    e.side->side.held = reply.held;
+  }
   for (const worker::TimedSample& s : reply.samples) {
     const size_t at = static_cast<size_t>(s.runner);
     if (s.runner < 0 || at >= entered_.size() || s.wall_ns <= 0) continue;
@@ -127,6 +185,7 @@ void Session::take(const worker::TimedSamples& reply) {
     t.wall_ns = s.wall_ns;
     t.device_ns = s.device_ns;
     t.host_ns = s.host_ns;
+    t.tail_ns = s.tail_ns;
     t.sm_clock_mhz = static_cast<uint32_t>(std::max(s.sm_clock_mhz, 0.0));
     t.power_mw = static_cast<uint32_t>(std::max(s.power_mw, 0.0));
     t.throttle = worker::read_count(s.throttle);
@@ -135,15 +194,19 @@ void Session::take(const worker::TimedSamples& reply) {
   }
 }
 
+std::string late_reason(const worker::Verified& seen) {
+  if (seen.changed_after_done) return "a timed call's outputs changed after it was done";
+  return "a timed call said that it was done before its outputs were there";
+}
+
 /// A timed answer of the kernel that is wrong, or a loop that it left.
 bool Session::wrong_answers(const worker::TimedSamples& reply) {
   for (size_t i = 0; i < reply.failures.size(); ++i) {
     const worker::Verified& seen = reply.failures[i];
-    if (seen.raw["runner"].as_int(-1) != 0) continue;
+    if (!seen.call || seen.call->runner != 0) continue;
     Case c = case_;
     c.probe = Probe::timed_calls;
-    const AnswerContext at{course_.request().options.numerics, worker::read_count(seen.raw["call"]),
-                           kGivenShapes};
+    const AnswerContext at{course_.request().options.numerics, seen.call->call, kGivenShapes};
     JudgedAnswer a = judge_answer(seen, c, {}, at);
     for (FindingRecord& f : a.findings) course_.note(std::move(f));
     Verdict& v = course_.verdict();
@@ -151,52 +214,62 @@ bool Session::wrong_answers(const worker::TimedSamples& reply) {
     v.witness->probe = Probe::timed_calls;
     v.witness->shape_set = kGivenShapes;
     course_.decide(VerdictStatus::incorrect,
-                   a.reason.empty() ? "a timed call's outputs changed after it was done"
-                                    : "in a timed call: " + a.reason);
+                   a.reason.empty() ? late_reason(seen) : "in a timed call: " + a.reason);
     return true;
   }
-  const Json& ended = reply.raw["runners"].items().empty()
-                          ? reply.raw["none"]
-                          : reply.raw["runners"].items()[0]["ended"];
-  if (!ended.is_string()) return false;
-  course_.decide(VerdictStatus::runtime_error, "it left the timed calls: " + ended.as_string());
+  if (reply.runners.empty() || !reply.runners[0].ended) return false;
+  course_.decide(VerdictStatus::runtime_error,
+                 "it left the timed calls: " + *reply.runners[0].ended);
+  return true;
+}
+
+/// A few single calls, for how many a sample shall have. False where they decide the verdict.
+Result<bool> Session::pilot(int64_t budget_ms) {
+  FIEL_TRY(const auto reply, next_chunk(chunk_of(kPilotRounds, budget_ms), budget_ms));
+  take(reply);
+  if (wrong_answers(reply)) return false;
+  if (!reply.held) return true;
+  compute();
+  std::vector<const TimedSide*> trusted;
+  double shortest_ns = 0, host_ns = 0;
+  for (const Entered& e : entered_) {
+    const TimedSide& side = e.side->side;
+    if (e.side->trusted) trusted.push_back(&side);
+    if (side.median_ns > 0 && (shortest_ns == 0 || side.median_ns < shortest_ns))
+      shortest_ns = side.median_ns;
+    host_ns = std::max(host_ns, side.host_median_ns);
+  }
+  BatchLimits limits;
+  limits.launches = static_cast<uint32_t>(std::clamp(host_ns / kHostLaunchNs, 1.0, 1e6));
+  limits.slot_bytes = slot_bytes_;
+  limits.window_bytes = slot_bytes_ * slots_;
+  calls_ = calls_for(shortest_ns, gap_of(trusted).slack_ns, most_calls(limits));
   return true;
 }
 
 Status Session::chunks() {
   const int64_t budget = course_.request().time_budget_ms;
-  Json request = opening();
-  worker::AskOptions options;
-  options.timeout_ms = budget + 600'000;
-  for (const Entered& e : entered_) options.descriptors.push_back(e.control.get());
   const int64_t begin = worker::monotonic_ns();
+  const auto spent_ms = [begin] { return (worker::monotonic_ns() - begin) / 1'000'000; };
+  FIEL_TRY_STATUS(course_.poll("timing"));
+  FIEL_TRY(const bool right, pilot(budget));
+  forget_samples();
   uint32_t rounds = 0;
-  for (int look = 0; look < kMaxLooks; ++look) {
+  for (int look = 0; right && look < kMaxLooks; ++look) {
     FIEL_TRY_STATUS(course_.poll(fmt::format("timing, {} rounds", next_rounds(rounds))));
-    const int64_t left = budget - (worker::monotonic_ns() - begin) / 1'000'000;
     const uint32_t goal = next_rounds(rounds);
-    request["samples_max"] = goal - rounds;
-    request["budget_ms"] = std::max<int64_t>(left, 1'000);
-    request["verify_share"] = 0.1;
-    request["calls"] = 1;
-    request["lowest"] = fiel::name_of(lowest_class(course_.request().options.numerics));
-    request["leave"] = false;
-    auto reply = course_.oracle().oracle().time(request, options);
-    if (!reply) return fail(worker::to_error(reply.error()).with_context("timing"));
-    take(*reply);
-    if (wrong_answers(*reply)) break;
-    options.descriptors.clear();
-    request = Json::object();
-    request["clock"] = reply->raw["clock"];
+    FIEL_TRY(const auto reply, next_chunk(chunk_of(goal - rounds, budget - spent_ms()), budget));
+    take(reply);
+    if (wrong_answers(reply)) break;
     rounds = goal;
     compute();
     const Measurement& m = *course_.verdict().measurement;
     const bool known = m.headline && settled(m.ratios[*m.headline]);
-    if (known || (worker::monotonic_ns() - begin) / 1'000'000 >= budget) break;
+    if (known || spent_ms() >= budget) break;
   }
-  request["leave"] = true;
-  request["samples_max"] = 0;
-  if (request.find("clock") != nullptr) (void)course_.oracle().oracle().time(request, options);
+  worker::ClockChunk last = chunk_of(0, 0);
+  last.leave = true;
+  (void)next_chunk(last, 0);
   return {};
 }
 

@@ -13,13 +13,14 @@ import torch
 from .. import control
 from ..control import (
     ATTEND, ATTENDING, CALLS, DEVICE_NS, DONE, GO, HELD, HOLDS, HOST_NS, LEAVE, QUEUED, READY,
-    RELEASE, SLOT, STATUS, STATUS_DONE,
+    RELEASE, REPORTED, SLOT, STATUS, STATUS_DONE,
 )
 from .decoys import Decoys
 from .slots import SlotSet
 from .snapshot import Snapshot
 
 _ATTENTION_NS = 5_000_000  # a runner that does not answer `attend` is started all the same
+_REPORT_NS = 1_000_000_000  # for a runner to read its events after `done`; no claim else
 
 
 class TimedRunner:
@@ -102,10 +103,16 @@ class TimedRunner:
         idle = time.perf_counter_ns()
         self._judge_end(done, timeout_ns)
         self.calls_made += calls
+        reported = done and self._await_report()
         return {
             "wall_ns": seen - begun, "done_ns": said - begun, "tail_ns": idle - seen,
-            "device_ns": self.page.claim_ns(DEVICE_NS), "host_ns": self.page.claim_ns(HOST_NS),
+            "device_ns": self.page.claim_ns(DEVICE_NS) if reported else 0.0,
+            "host_ns": self.page.claim_ns(HOST_NS) if reported else 0.0,
         }
+
+    def _await_report(self) -> bool:
+        deadline = time.perf_counter_ns() + _REPORT_NS
+        return self.page.wait(REPORTED, self.sequence, deadline, self._alive)
 
     def _judge_end(self, done: bool, timeout_ns: int) -> None:
         if not done:

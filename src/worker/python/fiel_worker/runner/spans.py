@@ -1,7 +1,7 @@
 """Spans of device time around calls: CUDA events, or the host's clock where there is no device.
 
     span.begin(); …; span.end()      # as often as there are calls
-    total_ns = span.finish()         # waits for all streams of the process
+    total_ns = span.finish()         # waits for all streams of the process; wait() does so before
 """
 
 import time
@@ -23,10 +23,13 @@ class EventSpan:
         self._pairs[self._used][1].record()
         self._used += 1
 
-    def finish(self) -> float:
+    def wait(self) -> None:
         # The whole device, not a stream: work on side streams that nothing joined must be in before
         # `done`, where the oracle's clock counts it.
         torch.cuda.synchronize(self.device)
+
+    def finish(self) -> float:
+        self.wait()
         total = sum(begin.elapsed_time(end) for begin, end in self._pairs[: self._used])
         self._used = 0
         return total * 1e6
@@ -41,6 +44,9 @@ class HostSpan:
 
     def end(self) -> None:
         self._total += time.perf_counter_ns() - self._begun
+
+    def wait(self) -> None:
+        pass
 
     def finish(self) -> float:
         total, self._total = self._total, 0

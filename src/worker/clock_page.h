@@ -16,8 +16,10 @@ struct ClockPage {
   std::atomic<int64_t> slot;               ///< the first; a batch goes on with the next ones
   std::atomic<int64_t> attend, attending;  ///< wake up for the number that comes next; awake
   std::atomic<int64_t> ready;              ///< 1 once in the loop
+  std::atomic<int64_t> held, queued, release, holds;  ///< only of runners whose device can wait
+  std::atomic<int64_t> reported;  ///< the number whose times are there, once `done` is
 };
-static_assert(sizeof(ClockPage) == 80 && offsetof(ClockPage, ready) == 72);
+static_assert(sizeof(ClockPage) == 120 && offsetof(ClockPage, reported) == 112);
 static_assert(std::atomic<double>::is_always_lock_free);
 
 inline constexpr size_t kClockPageBytes = 4096;

@@ -90,6 +90,7 @@ Result<ClockOutcome> serve_clock(RuntimeServer& server, int page_descriptor,
     page.host_ns = host_ns / static_cast<double>(calls);
     page.status = failed ? 1 : 0;
     page.done = turn;
+    page.reported = turn;
     if (failed) break;
   }
   return out;

@@ -238,11 +238,11 @@ class Clock:
             return None
         if times is None:
             return f"it does not queue {calls} calls in time: it waits for their results, or launches much"
-        copy = runner.slots.private(call.chosen[call.secret])
-        late = runner.snapshot.missing() or runner.snapshot.changed_at_once()
-        if late or fails(self._checks.compared(copy.value, call.seeds[call.secret])):
-            return "its answer to a held call is wrong"
-        return None
+        wrong = runner.snapshot.missing() or runner.snapshot.changed_at_once()
+        if not wrong and not runner.trusted:  # a comparison may take seconds
+            copy = runner.slots.private(call.chosen[call.secret])
+            wrong = fails(self._checks.compared(copy.value, call.seeds[call.secret]))
+        return "its answer to a held call is wrong" if wrong else None
 
 
 @dataclasses.dataclass

@@ -39,6 +39,31 @@ class Model(torch.nn.Module):
 def get_inputs():
     return [torch.rand(64, 24)]
 """
+RECURRENT = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = torch.nn.LSTM(24, 32, 3, batch_first=True, bidirectional=True)
+        self.head = torch.nn.Linear(64, 10)
+    def forward(self, x, h, c):
+        out, (h, c) = self.lstm(x, (h, c))
+        return self.head(out[:, -1]), h, c
+def get_inputs():
+    return [torch.rand(4, 40, 24), torch.rand(6, 4, 32), torch.rand(6, 4, 32)]
+"""
+DRAWN_STATE = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru = torch.nn.GRU(24, 32, 2, batch_first=True)
+    def forward(self, x):
+        h = torch.randn(2, x.shape[0], 32) * 0.01 + torch.empty(2, x.shape[0], 32).uniform_() * 0.01
+        return self.gru(x, h)[0][:, -1]
+def get_inputs():
+    return [torch.rand(4, 12, 24)]
+"""
 
 
 def narrowed(x, bits: int):
@@ -92,6 +117,35 @@ class Numerics(unittest.TestCase):
                 self.assertTrue(passed(oracle.judge(case, answer)))
         self.assertFalse(passed(oracle.judge(case, lambda i: i[0][:, :-65].sum(-1))))
         self.assertFalse(passed(oracle.judge(case, lambda i: i[0].half().sum(-1).float())))
+
+    def test_recurrent_layers_pass_and_wrong_ones_fail(self):
+        """A layer is one operator of the error model, whatever its kernel does a step."""
+        oracle = self.open(RECURRENT)
+        for probe in ("task-inputs", "mixed-signs", "scale-range", "outliers"):
+            for weights in ("given", 5):
+                with self.subTest(probe, weights=weights):
+                    case = oracle.prepare(probe, weights=weights)
+                    self.assertIsNone(case["note"])
+                    self.assertTrue(passed(oracle.judge(case["case"])))
+                    honest = oracle.honest(case["case"])
+
+                    def half(i):
+                        return honest([x.bfloat16().float() for x in i])
+
+                    def last_step_alone(i):
+                        return honest([i[0][:, -1:], *i[1:]])
+
+                    self.assertFalse(passed(oracle.judge(case["case"], half)))
+                    shorter = oracle.judge(case["case"], last_step_alone, lowest="tf32")
+                    self.assertFalse(passed(shorter))
+
+    def test_states_that_forward_draws_are_the_same_in_float64(self):
+        oracle = self.open(DRAWN_STATE)
+        for probe in ("task-inputs", "mixed-signs", "offset-mean"):
+            case = oracle.prepare(probe)
+            self.assertIsNone(case["dropped"])
+            self.assertIsNone(case["note"])
+            self.assertTrue(passed(oracle.judge(case["case"])))
 
     def test_a_lost_nan_is_named(self):
         """J-19: fmaxf keeps the number where PyTorch keeps the NaN."""

@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from .contraction import Contraction
+from .drawing import drawn, draws
 from .operators import (
     cancellation, contracts, flops_of, is_exact, never_replaced, reduction_length_of,
 )
@@ -69,6 +70,7 @@ class Float64(TorchDispatchMode):
         self._stack = contextlib.ExitStack()
 
     def __enter__(self):
+        self._own_default = torch.get_default_dtype()
         self._stack.enter_context(_Decomposed(self))
         if not self.count_only:
             self._stack.enter_context(_default_dtype(torch.float64))
@@ -88,6 +90,8 @@ class Float64(TorchDispatchMode):
         self.operations += 1
         if self.count_only:
             return self._counted(func, args, kwargs)
+        if draws(name):
+            return drawn(func, args, kwargs, self._own_default)
         source = 16 * self.operations
         dtype = self._declared_of(func, args, kwargs) if self.declared else None
         if isinstance(kwargs.get("dtype"), torch.dtype):

@@ -44,6 +44,22 @@ class Tail(unittest.TestCase):
                     self.assertGreater(float(ratio.min()), least)
                     self.assertLess(float(ratio.square().mean().sqrt()), 1.5)
 
+    def test_sums_that_cancel_keep_what_their_terms_round_by(self):
+        """Two outliers of opposite signs in one window: drawn signs may cancel as they do."""
+        for tail in ("torch.nn.functional.avg_pool2d(a.view(8, 8, 225, 12), 3, 1, 1)", "a.sum(-1)", "a.mean(0)"):
+            source = CHAIN.format(tail=tail).replace("(self, a, b)", "(self, a)").replace(
+                ", torch.rand(96, 1000)]", "]")
+            oracle = Oracle(source)
+            self.addCleanup(oracle.close)
+            number = oracle.prepare("outliers")["case"]
+            case = oracle.oracle.cases.get(number)
+            [a], e = oracle.oracle.cases.inputs(case), oracle.oracle.cases.expectation(case).outputs[0]
+            n = {"t": 9, "a": 1}[tail[0]] if "mean" not in tail else 1800
+            squares = eval(tail, {"torch": torch, "a": a.double().square()}) / n
+            wanted = (squares + e.reference.square()).sqrt()
+            self.assertTrue(torch.allclose(e.model.sensitivity, wanted, rtol=1e-4))
+            self.assertTrue(passed(oracle.judge(number)))
+
     def test_honest_tf32_passes_and_cheats_fail(self):
         for name in TAILS:
             def through(product, name=name):

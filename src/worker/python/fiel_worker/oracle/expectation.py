@@ -135,10 +135,10 @@ def _measure(wide: Wide, run: Float64, items: list[Expected], seed, systematic, 
         spread = Perturbation(seed + 2, trial, TRIALS, systematic, diagonal=True)
         return Float64(spread, brief=many, first=run.first)
 
-    computes = run.contracts and run.operations <= MANY_OPERATIONS
+    computes = run.adds and run.operations <= MANY_OPERATIONS
     alone = run.first is not None and run.rounding_operations == 1
     if not (alone and all(item.reference.is_floating_point() for item in items)):
-        for item, sensitivity in zip(items, _moved(wide, items, trials, unit, drawn, not computes)):
+        for item, sensitivity in zip(items, _moved(wide, items, trials, unit, drawn, not (computes and run.contracts))):
             item.model.sensitivity = sensitivity
     if computes:
         for item, least in zip(items, _moved(wide, items, 1, unit, computed, False)):

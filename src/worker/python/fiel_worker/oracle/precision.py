@@ -18,7 +18,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from .contraction import Contraction
+from .contraction import Contraction, is_known
 from .drawing import drawn, draws
 from .operators import (
     cancellation, contracts, flops_of, is_exact, never_replaced, reduction_length_of,
@@ -63,6 +63,7 @@ class Float64(TorchDispatchMode):
         self.declared = declared  # follow which results the task's own types would round
         self.reduction_length, self.contracts, self.operations = 1.0, False, 0
         self.rounding_operations = 0
+        self.adds = False  # an operator whose deviation is known
         self.first: Contraction | None = first  # of the run that is repeated here
         self.flops: dict[str, float] = {}
         self.narrow = False  # a result of a narrower type than f32 was seen
@@ -107,11 +108,11 @@ class Float64(TorchDispatchMode):
             args, kwargs = self._operands(func, args, kwargs, names, written, exact, length, source)
             result = func(*args, **kwargs)
             if self._begins(exact):
-                self.first = Contraction.of(func, args, kwargs, result)
+                self.first = Contraction.of(func, args, kwargs, result, length)
         if not exact:
             self._count(name, args, kwargs, result, length)
         if self.perturbation is not None and not (exact and dtype is None):
-            result = self._rounded(func, name, args, result, exact, length, source, dtype)
+            result = self._rounded(func, name, args, kwargs, result, exact, length, source, dtype)
         if self.declared:
             self._tag(result, dtype, None if exact and _is_view(func) else self.operations, args)
         return result
@@ -191,10 +192,10 @@ class Float64(TorchDispatchMode):
         args = tuple(one(a, names[i], i) for i, a in enumerate(args))
         return args, {k: one(v, k, -1) for k, v in kwargs.items()}
 
-    def _rounded(self, func, name, args, result, exact, length, source, dtype):
+    def _rounded(self, func, name, args, kwargs, result, exact, length, source, dtype):
         move = self.perturbation
         if move.diagonal:
-            return result if exact else self._spread(func, name, args, result, length, source)
+            return result if exact else self._spread(func, name, args, kwargs, result, length, source)
         if move.storage_skip is None:
             if exact:
                 return result
@@ -225,13 +226,13 @@ class Float64(TorchDispatchMode):
             return type(result)(one(t) for t in result)
         return one(result)
 
-    def _spread(self, func, name, args, result, length, source):
-        """A contraction's result, moved by what its rounding amounts to, element by element."""
+    def _spread(self, func, name, args, kwargs, result, length, source):
+        """A contraction's or sum's result, moved by what its rounding amounts to, element by element."""
         move = self.perturbation
-        if not contracts(name):
+        if not is_known(name):
             return result
         known = self.first is not None and result is self.first.result
-        found = self.first if known else Contraction.of(func, args, {}, result)
+        found = self.first if known else Contraction.of(func, args, kwargs, result, length)
         if found is None:
             return result
         amount = UNIT_FP32 * growth(length, move.systematic)
@@ -248,6 +249,7 @@ class Float64(TorchDispatchMode):
         self.reduction_length = max(self.reduction_length, length)
         kind = "contracting" if contracts(name) else "other"
         self.contracts |= kind == "contracting"
+        self.adds |= is_known(name)
         self.flops[kind] = self.flops.get(kind, 0.0) + flops_of(name, args, result, length)
         self.complex |= any(isinstance(a, torch.Tensor) and a.is_complex() for a in args)
 

@@ -1,6 +1,7 @@
 #include "worker/torch_oracle.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace fiel::worker {
 namespace {
@@ -215,9 +216,10 @@ Answer<PlacedCase> TorchOracle::place(const Place& p) {
   FIEL_TRY(Json reply, worker_.ask(std::move(request), {.timeout_ms = kPlaceTimeoutMs}));
   PlacedCase c;
   c.inputs = reply["inputs"];
-  c.leaves = read_leaves(c.inputs["leaves"]);
-  c.output_offset = read_count(reply["outputs"]["offset"]);
-  c.output_bytes = read_count(reply["outputs"]["bytes"]);
+  c.leaves = read_leaves(std::as_const(c.inputs)["leaves"]);
+  const Json& outputs = std::as_const(reply)["outputs"];
+  c.output_offset = read_count(outputs["offset"]);
+  c.output_bytes = read_count(outputs["bytes"]);
   c.raw = std::move(reply);
   return c;
 }

@@ -61,11 +61,9 @@ Status compare_one(TorchCourse& course, Contestant& side, const Case& c, const s
   }
   FIEL_TRY(const worker::Verified seen, oracle.verify(c, called->outputs, NumericsClass::tf32));
   Errors errors;
-  for (size_t i = 0; i < seen.outputs.size(); ++i) {
-    const worker::Comparison& v = seen.outputs[i];
+  for (const worker::Comparison& v : seen.outputs)
     errors.take({parse_numerics(v.numerics_class).value_or(NumericsClass::below), v.relative_rms,
-                 worker::read_number(seen.raw["outputs"].items()[i]["componentwise"])});
-  }
+                 v.componentwise});
   side.worst.take(errors);
   side.errors.push_back({probe, errors.relative_rms, errors.componentwise});
   return {};

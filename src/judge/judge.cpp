@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "build/compile.h"
 #include "judge/environment.h"
+#include "judge/protocols/native.h"
 #include "judge/strict.h"
 #include "kernel/kernel.h"
 
@@ -21,6 +22,7 @@ Verdict blank_verdict(const task::Task& task, const std::string& kernel_path,
   v.task_file = task.source_file;
   v.task_digest = task.digest;
   v.kernel = printable(kernel_path, 1000);
+  v.protocol = std::string(name_of(request.options.protocol));
   v.seed = request.options.seed;
   v.numerics_policy = std::string(name_of(request.options.numerics));
   v.device = device::to_string(request.device);
@@ -96,8 +98,10 @@ void add_resources(const build::CompiledKernel& kernel, Verdict& v) {
 
 Result<Verdict> judge_sessions(const task::Task& task, const SessionStarter& starter,
                                const JudgeOptions& options, Verdict verdict) {
-  if (auto done = run_strict(task, starter, options, verdict); !done)
-    return settle(done.error(), std::move(verdict));
+  const auto done = options.protocol == Protocol::strict
+                        ? run_strict(task, starter, options, verdict)
+                        : run_native(task, rules_of(options.protocol), starter, options, verdict);
+  if (!done) return settle(done.error(), std::move(verdict));
   return verdict;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "judge/codes.h"
+#include "judge/protocols/protocol.h"
 
 namespace fiel::judge {
 
@@ -34,6 +35,7 @@ struct Progress {
 };
 
 struct JudgeOptions {
+  Protocol protocol = Protocol::strict;
   uint64_t seed = 0;                ///< secret until the verdict is written; the caller draws it
   std::vector<std::string> shapes;  ///< names of shape sets; empty: by cost
   Effort effort = Effort::standard;

@@ -185,6 +185,7 @@ Json to_json(const Verdict& v) {
   j["speed"] = v.speed;
   j["measurement"] = v.measurement ? to_json(*v.measurement, false) : Json();
   j["witness"] = v.witness ? to_json(*v.witness) : Json();
+  j["opinion"] = v.opinion ? to_json(*v.opinion) : Json();
   j["probes"] = list(v.probes);
   j["findings"] = list(v.findings);
   j["void_checks"] = list(v.void_checks);

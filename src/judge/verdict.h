@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "judge/codes.h"
 #include "judge/measurement.h"
+#include "judge/protocols/opinion.h"
 #include "sandbox/isolation.h"
 #include "tensor/compare.h"
 #include "vgpu/findings.h"
@@ -122,6 +123,7 @@ struct Verdict {
   std::string speed = "not_measured";
   std::optional<Measurement> measurement;  ///< on a GPU, of a kernel that was found right
   std::optional<Witness> witness;
+  std::optional<Opinion> opinion;  ///< of another protocol than strict
   std::vector<ProbeResult> probes;
   std::vector<FindingRecord> findings;
   std::vector<VoidCheck> void_checks;

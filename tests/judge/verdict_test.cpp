@@ -24,6 +24,8 @@ Verdict full_verdict() {
   Verdict v;
   v.witness = Witness{};
   v.witness->index = {1, 2};
+  v.opinion = Opinion{};
+  v.opinion->trials.push_back({});
   v.probes.push_back({});
   v.findings.push_back({});
   v.void_checks.push_back({});
@@ -52,6 +54,8 @@ TEST(VerdictJson, HasExactlyTheKeysOfThePublishedSchema) {
       {v["findings"].items()[0], "finding"},
       {v["void_checks"].items()[0], "void_check"},
       {v["skipped_shapes"].items()[0], "skipped_shape"},
+      {v["opinion"], "opinion"},
+      {v["opinion"]["trials"].items()[0], "opinion_trial"},
       {v["measurement"], "measurement"},
       {v["measurement"]["ratios"].items()[0], "ratio"},
       {v["measurement"]["sides"].items()[0], "side"},

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "judge/environment.h"
+#include "judge/protocols/torch.h"
 #include "judge/torch/course.h"
 #include "judge/torch/strict.h"
 #include "judge/torch/timed.h"
@@ -18,6 +19,7 @@ namespace {
 Result<Verdict> blank_verdict(const TorchRequest& request) {
   Verdict v;
   v.task_file = request.shown_task.empty() ? request.task_path : request.shown_task;
+  v.protocol = std::string(judge::name_of(request.options.protocol));
   v.device = request.device;
   v.seed = request.options.seed;
   v.numerics_policy = std::string(judge::name_of(request.options.numerics));
@@ -100,7 +102,12 @@ Result<Verdict> judge(const TorchRequest& request, const Workers& workers) {
         "native task";
     return v;
   }
-  if (auto done = judge_into(request, workers, v); !done) return settle(done.error(), std::move(v));
+  const Protocol protocol = request.options.protocol;
+  if (const auto done = protocol == Protocol::strict
+                            ? judge_into(request, workers, v)
+                            : run_protocol(rules_of(protocol), request, workers, v);
+      !done)
+    return settle(done.error(), std::move(v));
   return v;
 }
 

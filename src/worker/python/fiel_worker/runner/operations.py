@@ -2,6 +2,7 @@
 
 from ..channel import Context
 from ..hello import describe
+from ..protocols.operation import ProtocolOperations
 from .calling import Calling
 from .evidence import EvidenceOperations
 from .loading import Loading
@@ -11,7 +12,9 @@ from .timed import TimedOperations
 from .windows import Windows
 
 
-class Runner(Loading, Calling, TimedOperations, EvidenceOperations, Memory, Windows):
+class Runner(
+    Loading, Calling, TimedOperations, EvidenceOperations, Memory, Windows, ProtocolOperations
+):
     """`device` is cpu or cuda:N. Whatever goes wrong without a Fault is the candidate's doing."""
 
     blame = "candidate"

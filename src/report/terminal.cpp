@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "judge/shapes.h"
+#include "report/terminal_opinion.h"
 #include "report/terminal_speed.h"
 
 namespace fiel::report {
@@ -45,6 +46,9 @@ std::string status_word(const Verdict& v, const Painter& p) {
   if (v.status == VerdictStatus::correct) return p.bold(p.green(word));
   return judge::exit_code_of(v) == 1 ? p.bold(p.red(word)) : p.bold(p.yellow(word));
 }
+
+/// A status that another protocol's rules give is never shown without its name.
+std::string by_whom(const Verdict& v) { return v.opinion ? " by " + v.protocol : ""; }
 
 std::string number(double v) {
   return std::isfinite(v) ? fmt::format("{:.3g}", v) : format_double(v);
@@ -212,8 +216,8 @@ std::string next_block(const Verdict& v, const Painter& p) {
     }
   std::string text = p.dim("  next  ") + fmt::format("fiel explain {}\n", words);
   if (v.witness)
-    text += p.dim("  again ") +
-            fmt::format("fiel judge {} {} --seed {}\n", v.task_file, v.kernel, v.seed);
+    text += p.dim("  again ") + fmt::format("fiel judge {} {} --seed {}{}\n", v.task_file, v.kernel,
+                                            v.seed, v.opinion ? " --protocol " + v.protocol : "");
   return text;
 }
 
@@ -221,14 +225,15 @@ std::string next_block(const Verdict& v, const Painter& p) {
 
 std::string render(const Verdict& v, const TerminalStyle& style) {
   const Painter p(style.color);
-  std::string text =
-      fmt::format("{}  {} for {}\n  {}\n\n", status_word(v, p), v.kernel, v.task, v.reason);
+  std::string text = fmt::format("{}  {} for {}\n  {}\n\n", status_word(v, p) + by_whom(v),
+                                 v.kernel, v.task, v.reason);
   text += witness_block(v, p);
   text += findings_block(v, style, p);
   text += void_block(v, p);
   if (!v.compiler_output.empty())
     text += p.bold("  compiler\n") + indented(v.compiler_output) + "\n";
-  if (v.resources.calls > 0) text += facts_block(v, p) + probe_table(v, p) + "\n";
+  if (v.opinion) text += render_opinion(*v.opinion);
+  if (v.resources.calls > 0 && !v.opinion) text += facts_block(v, p) + probe_table(v, p) + "\n";
   if (v.measurement) text += render_measurement(*v.measurement);
   text += shapes_block(v, p);
   const bool failed = v.status != VerdictStatus::correct;
@@ -246,7 +251,7 @@ std::string render(const Verdict& v, const TerminalStyle& style) {
 
 std::string render_line(const Verdict& v, const TerminalStyle& style) {
   const Painter p(style.color);
-  const std::string word(judge::name_of(v.status));
+  const std::string word = std::string(judge::name_of(v.status)) + by_whom(v);
   const std::string padded = fmt::format("{:<16}", word);
   const std::string painted = v.status == VerdictStatus::correct ? p.green(padded)
                               : judge::exit_code_of(v) == 1      ? p.red(padded)

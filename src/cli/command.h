@@ -54,6 +54,8 @@ Command explain_command();
 Command doctor_command();
 Command tasks_command();
 Command cache_command();
+Command daemon_command();
+Command ask_command();
 Command version_command();
 
 inline const Flag kJsonFlag{"--json", "", "one JSON document on stdout"};

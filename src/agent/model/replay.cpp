@@ -1,13 +1,10 @@
 #include "agent/model/replay.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <cstring>
 
+#include "agent/append_line.h"
 #include "base/files.h"
 #include "base/text.h"
 
@@ -22,16 +19,6 @@ HttpOutcome outcome_of(const std::string& name) {
   for (size_t i = 0; i < kEnds.size(); ++i)
     if (kEnds[i] == name) return static_cast<HttpOutcome>(i);
   return HttpOutcome::complete;
-}
-
-/// One write: a line is there or not, also when two processes record into one file.
-Status append_line(const std::filesystem::path& file, const std::string& line) {
-  // The conversation may hold private code: the owner's alone.
-  Fd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (!fd || ::write(fd.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
-    return fail(ErrorCode::io,
-                fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
-  return {};
 }
 
 }  // namespace
@@ -59,7 +46,7 @@ HttpEnd RecordingTransport::post(const HttpRequest& request, const HttpSink& sin
                                   {"body", key_.redact(std::move(body))},
                                   {"end", std::string(kEnds[static_cast<size_t>(end.outcome)])},
                                   {"message", key_.redact(end.message)}})}});
-  if (const auto kept = append_line(file_, line.dump() + "\n"); !kept)
+  if (const auto kept = append_line(file_, line.dump()); !kept)
     return {HttpOutcome::replay, to_string(kept.error())};
   return end;
 }

@@ -1,0 +1,208 @@
+#include "agent/workspace/desk.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/hash.h"
+#include "base/python_outline.h"
+#include "base/text.h"
+#include "build/compile.h"
+#include "kernel/kernel.h"
+#include "task/task.h"
+
+namespace fiel::agent {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::array<std::string_view, 5> kVerbs = {"compile", "verify", "bench", "profile",
+                                                    "submit"};
+constexpr uint64_t kMaxKernelBytes = 4u << 20;
+/// Own shapes of a PyTorch task, as verdicts name them.
+constexpr const char* kGivenShapes = "given";
+
+Feedback refusal(std::string text) {
+  Feedback f;
+  f.text = bounded_lines(text, kFeedbackLines, kFeedbackBytes);
+  return f;
+}
+
+std::vector<std::string> visible_shapes(const Workspace& w) {
+  if (w.form() != KernelForm::cu) return {kGivenShapes};
+  std::vector<std::string> names;
+  if (const auto task = task::load_task(w.task().string()))
+    for (const task::ShapeSet& s : task->shape_sets) names.push_back(s.name);
+  return names;
+}
+
+}  // namespace
+
+std::string_view name_of(Verb verb) { return kVerbs[static_cast<size_t>(verb)]; }
+
+std::optional<Verb> parse_verb(std::string_view name) {
+  const auto it = std::find(kVerbs.begin(), kVerbs.end(), name);
+  if (it == kVerbs.end()) return {};
+  return static_cast<Verb>(it - kVerbs.begin());
+}
+
+Result<Desk> Desk::open(const Workspace& workspace, DeskOptions options) {
+  FIEL_TRY(Ledger ledger, Ledger::open(workspace.ledger()));
+  if (!options.fiel)
+    options.fiel = [](const std::vector<std::string>& words, int64_t timeout_ms) {
+      ProcessRequest q{.arguments = {executable_path().string()},
+                       .timeout_ms = timeout_ms,
+                       .max_output_bytes = 64u << 20};
+      q.arguments.insert(q.arguments.end(), words.begin(), words.end());
+      return run_process(q);
+    };
+  return Desk(workspace, std::move(options), std::move(ledger));
+}
+
+uint32_t Desk::left() const {
+  const auto used = static_cast<uint32_t>(ledger_.entries().size());
+  return used >= options_.max_judged ? 0 : options_.max_judged - used;
+}
+
+bool Desk::submitted() const {
+  return std::any_of(ledger_.entries().begin(), ledger_.entries().end(),
+                     [](const LedgerEntry& e) { return e.verb == "submit"; });
+}
+
+void Desk::check_fixed_files() {
+  for (const auto& [name, digest] : workspace_->fixed()) {
+    const auto now = workspace_->files().read(name, kMaxKernelBytes);
+    if (now && sha256_hex(*now) == digest) continue;
+    if (std::find(changed_.begin(), changed_.end(), name) == changed_.end())
+      changed_.push_back(name);
+    if (const auto kept = read_file(workspace_->state() / "fixed" / name, kMaxKernelBytes))
+      (void)workspace_->files().write(name, *kept);
+  }
+}
+
+fs::path Desk::path_of(const std::string& digest) const {
+  const fs::path folder = workspace_->state() / "kernels" / digest;
+  return workspace_->form() == KernelForm::folder ? folder : folder / workspace_->kernel_name();
+}
+
+Result<Desk::Snapshot> Desk::snapshot() const {
+  Digest digest;
+  std::vector<std::pair<std::string, std::string>> parts;
+  for (const std::string& name : workspace_->kernel_files()) {
+    FIEL_TRY(std::string bytes, workspace_->files().read(name, kMaxKernelBytes));
+    digest.add(name).add(bytes);
+    parts.push_back({name, std::move(bytes)});
+  }
+  if (parts.empty()) return fail(ErrorCode::not_found, "there is no kernel yet");
+  Snapshot s{digest.hex(), {}};
+  s.path = path_of(s.digest);
+  std::error_code error;
+  const fs::path folder = workspace_->state() / "kernels" / s.digest;
+  fs::create_directories(folder, error);
+  FIEL_TRY(const Folder kept, Folder::open(folder));
+  for (const auto& [name, bytes] : parts) FIEL_TRY_STATUS(kept.write(name, bytes));
+  if (workspace_->form() == KernelForm::folder) {
+    FIEL_TRY(const std::string task, read_file(workspace_->task(), kMaxKernelBytes));
+    FIEL_TRY_STATUS(kept.write("model.py", task));
+  }
+  return s;
+}
+
+std::string Desk::kernel_text(const std::string& digest) const {
+  const auto text = read_file(workspace_->state() / "kernels" / digest / workspace_->kernel_name(),
+                              kMaxKernelBytes);
+  return text ? *text : "";
+}
+
+Result<ProcessResult> Desk::run(std::vector<std::string> words) const {
+  const bool python = workspace_->form() != KernelForm::cu;
+  if (!workspace_->device().empty()) words.insert(words.end(), {"--device", workspace_->device()});
+  if (python && !workspace_->python().empty())
+    words.insert(words.end(), {"--python", workspace_->python()});
+  return options_.fiel(words, options_.judge_timeout_ms);
+}
+
+Feedback Desk::compile(const Snapshot& kernel) const {
+  if (workspace_->form() != KernelForm::cu) {
+    const auto text =
+        read_file(workspace_->state() / "kernels" / kernel.digest / workspace_->kernel_name());
+    Feedback f;
+    f.good = text && python_outline(*text).defines("ModelNew");
+    f.text = f.good ? "ModelNew is there; extensions are built by verify\n"
+                    : "there is no class ModelNew\n";
+    return f;
+  }
+  const auto loaded = kernel::load_kernel(kernel.path);
+  if (!loaded) return refusal(to_string(loaded.error()));
+  build::CompileOptions options;
+  options.resources = true;
+  const auto built = kernel::compile(*loaded, options);
+  if (!built) return refusal(to_string(built.error()));
+  Feedback f;
+  f.good = built->status == build::CompileStatus::compiled;
+  f.text = f.good ? "compiled\n" : built->message + "\n" + built->log;
+  for (const build::KernelResources& r : built->kernel.resources)
+    f.text += fmt::format("{}: {} registers, {} B shared, {} B spilled\n", demangled(r.kernel),
+                          r.registers, r.shared_bytes, r.spill_stores + r.spill_loads);
+  f.text = bounded_lines(f.text, kFeedbackLines, kFeedbackBytes);
+  return f;
+}
+
+Feedback Desk::profile(const Snapshot& kernel) const {
+  if (workspace_->form() != KernelForm::cu)
+    return refusal("profiles are of bare kernels; bench names the kernels that a module launches");
+  const auto ran = options_.fiel({"profile", workspace_->task().string(), kernel.path.string()},
+                                 options_.judge_timeout_ms);
+  if (!ran) return refusal(to_string(ran.error()));
+  Feedback f;
+  f.good = ran->ok();
+  f.text = bounded_lines(f.good ? ran->out : ran->err, 2 * kFeedbackLines, 2 * kFeedbackBytes);
+  return f;
+}
+
+Feedback Desk::judge(Verb verb, const Snapshot& kernel) const {
+  const auto ran =
+      run({"judge", workspace_->task().string(), kernel.path.string(), "--json", "--no-store",
+           "--budget", verb == Verb::verify ? options_.budget : std::string("standard")});
+  if (!ran) return refusal(to_string(ran.error()));
+  if (ran->timed_out) return refusal("the judge did not come to an end in its time");
+  const auto document = Json::parse(ran->out);
+  if (!document || !(*document)["status"].is_string())
+    return refusal("the judge could not judge: " + printable(trim(ran->err), 400));
+  Feedback f = feedback_of(*document, visible_shapes(*workspace_));
+  f.entry.kernel = kernel.digest;
+  f.entry.verb = name_of(verb);
+  // The whole verdict, seed and samples too, for those who may see it.
+  std::error_code error;
+  fs::create_directories(workspace_->state() / "verdicts", error);
+  (void)write_file_atomic(
+      workspace_->state() / "verdicts" / fmt::format("{}.json", ledger_.entries().size() + 1),
+      ran->out);
+  return f;
+}
+
+Feedback Desk::ask(Verb verb, const std::string& note) {
+  check_fixed_files();
+  const auto kernel = snapshot();
+  if (!kernel) return refusal(to_string(kernel.error()));
+  if (verb == Verb::compile) return compile(*kernel);
+  if (verb == Verb::profile) return profile(*kernel);
+  if (left() == 0)
+    return refusal(
+        fmt::format("no judgements are left: {} kernels were judged", ledger_.entries().size()));
+  Feedback f = judge(verb, *kernel);
+  if (f.entry.kernel.empty()) return f;  // nothing was judged
+  f.entry.note = printable(note, 300);
+  if (const auto kept = ledger_.append(f.entry); !kept) return refusal(to_string(kept.error()));
+  f.entry = ledger_.entries().back();
+  f.text += fmt::format("judged kernels: {}, left: {}\n", ledger_.entries().size(), left());
+  return f;
+}
+
+Feedback Desk::judge_again(const std::string& digest) {
+  Feedback f = judge(Verb::submit, {digest, path_of(digest)});
+  f.entry.verb = "again";
+  return f;
+}
+
+}  // namespace fiel::agent

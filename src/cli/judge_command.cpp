@@ -11,7 +11,10 @@ Result<int> run(const Arguments& arguments, const Context& context) {
   FIEL_TRY(const Arguments all, with_flags_of_run(arguments));
   FIEL_TRY(PairJudging judging, PairJudging::create(all, context));
   JudgePlan plan{.arguments = all};
-  if (all.has("--self")) {
+  if (all.has("--self") && all.has("--tasks") && !all.has("--resume")) {
+    plan.several = plan.campaign = true;
+    FIEL_TRY(plan.pairs, tasks_alone(*all.value("--tasks")));
+  } else if (all.has("--self") && !all.has("--resume")) {
     if (all.positional.size() != 1)
       return fail(ErrorCode::usage, "'--self' takes a task and no kernel",
                   "fiel judge --self task.py");

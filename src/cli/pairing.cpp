@@ -186,6 +186,14 @@ Result<Pairing> pair_files(const std::string& tasks, const std::string& kernels)
   return pairing;
 }
 
+Result<std::vector<store::Entry>> tasks_alone(const std::string& tasks) {
+  FIEL_TRY(const std::vector<std::string> files, expand(tasks, is_task));
+  std::vector<store::Entry> entries;
+  for (const std::string& path : files)
+    if (fs::path(path).extension() == ".py") entries.push_back(entry_of(path, path));
+  return entries;
+}
+
 Result<std::vector<store::Entry>> read_manifest(const std::string& path) {
   FIEL_TRY(const std::string text, read_file(path));
   const fs::path folder = fs::path(path).parent_path();

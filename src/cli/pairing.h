@@ -38,6 +38,9 @@ struct Pairing {
 /// Each word is a glob, a file, or a folder that is searched in depth.
 Result<Pairing> pair_files(const std::string& tasks, const std::string& kernels);
 
+/// Each task with itself, as a control: `--self`.
+Result<std::vector<store::Entry>> tasks_alone(const std::string& tasks);
+
 /// JSON lines with `task` and `kernel` (relative to the manifest), `problem` and `sample` if
 /// wanted.
 Result<std::vector<store::Entry>> read_manifest(const std::string& path);

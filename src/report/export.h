@@ -18,7 +18,7 @@
 
 namespace fiel::report {
 
-enum class ExportFormat : uint8_t { json, csv, markdown, junit, sarif, github, kernelbench };
+enum class ExportFormat : uint8_t { json, csv, markdown, junit, sarif, github, kernelbench, baselines };
 
 Result<ExportFormat> parse_export_format(std::string_view name);
 std::vector<std::string> export_format_names();
@@ -34,5 +34,7 @@ std::string to_csv(const store::RunRecord& run);
 std::string to_json_document(const store::RunRecord& run);
 /// KernelBench's eval_results.json; times in milliseconds, −1 where there is none.
 std::string to_kernelbench(const store::RunRecord& run);
+/// CSV, one row a task of a run of `fiel judge --self`: what it costs in PyTorch itself.
+std::string to_baselines(const store::RunRecord& run);
 
 }  // namespace fiel::report

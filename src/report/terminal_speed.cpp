@@ -54,7 +54,9 @@ std::string row(const Measurement& m, const TimedSide& s) {
 
 std::string memory_line(const judge::MemoryUse& m) {
   if (m.kernel_peak_bytes == 0) return {};
-  std::string text = "  memory " + format_bytes(m.kernel_peak_bytes) + " at most";
+  std::string text = fmt::format("  memory {} at most, {} of it kept",
+                                 format_bytes(m.kernel_peak_bytes),
+                                 format_bytes(m.kernel_persistent_bytes));
   if (m.baseline_peak_bytes > 0)
     text += fmt::format(", eager {} (efficiency {:.2f})", format_bytes(m.baseline_peak_bytes),
                         m.efficiency);

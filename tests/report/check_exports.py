@@ -128,6 +128,13 @@ def check_tables():
     for row in rows:
         for key in ("ratio", "ratio_low", "ratio_high", "kernel_median_ns", "memory_efficiency"):
             assert row[key] == "" or float(row[key]) > 0, (key, row[key])
+    with open(folder / "baselines", encoding="utf-8", newline="") as f:
+        rows_of_tasks = list(csv.DictReader(f, strict=True))
+    assert len(rows_of_tasks) == EXPECTED[0]
+    for row in rows_of_tasks:
+        assert None not in row and row["status"], row
+        for key in (name for name in row if name.endswith("_ms") or name.startswith("control_")):
+            assert row[key] == "" or float(row[key]) > 0, (key, row[key])
     markdown = (folder / "markdown").read_text(encoding="utf-8")
     table = [line for line in markdown.splitlines() if line.startswith("| ")]
     assert len(table) == EXPECTED[0] + 1

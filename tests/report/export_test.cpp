@@ -47,6 +47,19 @@ TEST(Export, ControlCharactersAreShownAndInvalidBytesReplaced) {
   EXPECT_EQ(github_property("a,b:c%.cu", 100), "a%2Cb%3Ac%25.cu");
 }
 
+TEST(Export, BaselinesAreARowATask) {
+  store::Evidence e = timed(0, "1_Softmax.py", 100'000);
+  e.verdict["measurement"]["ratios"] = Json::array();
+  e.verdict["measurement"]["ratios"].push_back(ratio("eager", "default", 1));
+  e.verdict["measurement"]["sides"].push_back(side("eager", "default", 90'000));
+  store::RunRecord run = run_of({e});
+  run.entries = {{"level1/1_Softmax.py", "level1/1_Softmax.py", "1/1", std::nullopt}};
+  const std::string text = to_baselines(run);
+  EXPECT_TRUE(text.starts_with("task,status,control_ratio,")) << text;
+  EXPECT_NE(text.find("\"level1/1\",\"correct\",1,0.97,1.03,0.1,0.09,,0.08,,,"), std::string::npos)
+      << text;
+}
+
 TEST(Export, UnknownFormatsAreAnsweredWithTheNearest) {
   EXPECT_EQ(parse_export_format("junti").error().hint, "did you mean 'junit'?");
   EXPECT_EQ(parse_export_format("xlsx").error().code, ErrorCode::usage);

@@ -20,6 +20,7 @@ constexpr Row kRows[] = {
     {"sarif", ExportFormat::sarif, to_sarif},
     {"github", ExportFormat::github, to_github_annotations},
     {"kernelbench", ExportFormat::kernelbench, to_kernelbench},
+    {"baselines", ExportFormat::baselines, to_baselines},
 };
 
 }  // namespace

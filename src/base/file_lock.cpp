@@ -40,6 +40,8 @@ FileLock::Held FileLock::exclusive() {
   return Held(fd_.get());
 }
 
+bool FileLock::try_shared() { return take(fd_.get(), LOCK_SH | LOCK_NB); }
+
 bool FileLock::try_exclusive() { return take(fd_.get(), LOCK_EX | LOCK_NB); }
 
 void FileLock::release() { take(fd_.get(), LOCK_UN); }

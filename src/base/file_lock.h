@@ -32,7 +32,8 @@ class FileLock {
   };
   Held shared();
   Held exclusive();
-  /// Nothing where another holds it.
+  /// False where another holds it; where it is true, release() ends it.
+  bool try_shared();
   bool try_exclusive();
   void release();
 

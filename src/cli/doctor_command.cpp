@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/doctor.h"
+#include "cli/doctor_calibrate.h"
 
 namespace fiel::cli {
 namespace {
@@ -18,6 +19,7 @@ std::string paint(const Context& context, State state, const std::string& word) 
 Result<int> run(const Arguments& arguments, const Context& context) {
   if (!arguments.positional.empty())
     return fail(ErrorCode::usage, "'fiel doctor' takes no words, only flags");
+  if (arguments.has("--calibrate")) return calibrate(arguments, context);
   const std::vector<DoctorItem> items = examine_machine();
   bool able = true;
   for (const DoctorItem& item : items) able &= !item.required || item.state != State::missing;
@@ -55,12 +57,16 @@ Result<int> run(const Arguments& arguments, const Context& context) {
 }  // namespace
 
 Command doctor_command() {
-  return {{"doctor",
-           "",
-           "what this machine has, and what each missing thing costs",
-           {kJsonFlag},
-           "Exit code 3 where kernels cannot be judged at all."},
-          run};
+  return {
+      {"doctor",
+       "",
+       "what this machine has, and what each missing thing costs",
+       {{"--calibrate", "", "measure what the GPU can do, and try the clock; kept for judgements"},
+        {"--device", "NAME", "of --calibrate: cuda:N (cuda:0)"},
+        {"--python", "FILE", "of --calibrate: the Python that has PyTorch"},
+        kJsonFlag},
+       "Exit code 3 where kernels cannot be judged at all."},
+      run};
 }
 
 }  // namespace fiel::cli

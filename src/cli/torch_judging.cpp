@@ -1,12 +1,13 @@
 #include "cli/torch_judging.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "judge/torch/judge_torch.h"
 #include "kernel/kernel.h"
@@ -20,22 +21,25 @@ namespace {
 namespace torch = judge::torch;
 
 constexpr int kMaxDevice = 255;
+/// The oracle, and eager and compiled baselines under three policies.
+constexpr size_t kIdleWorkers = 8;
 
 /// The driver's control device: without it there is no GPU to ask for.
 bool has_gpu() { return ::access("/dev/nvidiactl", R_OK | W_OK) == 0; }
 
-Result<std::vector<std::string>> baselines_of(const Arguments& arguments) {
-  static const std::vector<std::string> kKnown = {"eager", "compile", "reduce-overhead",
-                                                  "max-autotune"};
-  const auto words = arguments.value("--baselines");
-  if (!words) return std::vector<std::string>{"eager", "compile"};
+Result<std::vector<std::string>> chosen_of(const Arguments& arguments, const char* flag,
+                                           std::vector<std::string> usual,
+                                           const std::vector<std::string>& known) {
+  const auto words = arguments.value(flag);
+  if (!words) return usual;
   std::vector<std::string> chosen;
   for (std::string_view word : split(*words, ',')) {
     const std::string name(trim(word));
-    if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end())
-      return fail(ErrorCode::usage, fmt::format("'{}' is no baseline", printable(name, 60)),
-                  "--baselines eager,compile,reduce-overhead,max-autotune");
-    chosen.push_back(name);
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      return fail(ErrorCode::usage,
+                  fmt::format("'{}' is nothing for {}", printable(name, 60), flag),
+                  fmt::format("{} {}", flag, fmt::join(known, ",")));
+    if (std::find(chosen.begin(), chosen.end(), name) == chosen.end()) chosen.push_back(name);
   }
   return chosen;
 }
@@ -55,7 +59,16 @@ Result<torch::TorchRequest> request_of(const Arguments& arguments, const JudgePa
   r.track = track == "own"         ? torch::Track::own
             : track == "libraries" ? torch::Track::libraries
                                    : torch::Track::any;
-  FIEL_TRY(r.baselines, baselines_of(arguments));
+  FIEL_TRY(const std::string timing,
+           word_value(arguments, "--timing", {"cold", "warm", "graph"}, "cold"));
+  r.timing = timing == "cold"   ? torch::Timing::cold
+             : timing == "warm" ? torch::Timing::warm
+                                : torch::Timing::graph;
+  FIEL_TRY(r.baselines, chosen_of(arguments, "--baselines", r.baselines,
+                                  {"eager", "compile", "reduce-overhead", "max-autotune"}));
+  FIEL_TRY(r.policies, chosen_of(arguments, "--policies", r.policies,
+                                 {"fp32", "default", "tf32", "bf16", "fp16"}));
+  r.locks = cache_dir() / "gpu";
   FIEL_TRY(const uint64_t seconds, unsigned_value(arguments, "--time-budget", 60, 86'400));
   const bool timed = r.device != "cpu" || arguments.has("--time-budget");
   r.time_budget_ms = timed ? static_cast<int64_t>(seconds) * 1000 : 0;
@@ -67,11 +80,26 @@ Result<torch::TorchRequest> request_of(const Arguments& arguments, const JudgePa
 }
 
 torch::Workers workers_for(const torch::TorchRequest& request, const judge::JudgeRequest& base,
-                           const worker::PythonEnvironment& python) {
+                           const worker::PythonEnvironment& python, worker::TorchPool& pool) {
   torch::Workers w;
   const std::string device = request.device;
-  w.oracle = [=] { return worker::TorchWorker::start({worker::Role::oracle, python, device}); };
-  w.baseline = [=] { return worker::TorchWorker::start({worker::Role::runner, python, device}); };
+  w.oracle = [=, &pool] { return pool.take({worker::Role::oracle, python, device, "oracle"}); };
+  w.baseline = [=, &pool](const std::string& policy) {
+    return pool.take({worker::Role::runner, python, device, policy});
+  };
+  w.give_back = [&pool](std::unique_ptr<worker::TorchWorker> idle) {
+    pool.give_back(std::move(idle));
+  };
+  if (request.kernel_path.empty() && base.isolation.required == sandbox::Level::none) {
+    // The reference is trusted code: its control needs no sandbox, and no import of PyTorch a task.
+    w.candidate = [=, &pool](const std::string&) -> Result<worker::ConfinedRunner> {
+      FIEL_TRY(auto process, pool.take({worker::Role::runner, python, device, "self"}));
+      FIEL_TRY(TempDir stage, TempDir::create("fiel-self"));
+      return worker::ConfinedRunner{std::move(process), request.task_path, request.task_path,
+                                    device, std::move(stage)};
+    };
+    return w;
+  }
   w.candidate = [=, isolation = base.isolation](const std::string& uuid) {
     worker::ConfinedRequest c;
     c.python = python;
@@ -105,14 +133,15 @@ Result<std::optional<std::string>> device_of(const Arguments& arguments) {
               "--device virtual, cpu or cuda:0");
 }
 
-TorchJudging::TorchJudging(const Arguments& arguments) : arguments_(arguments) {}
+TorchJudging::TorchJudging(const Arguments& arguments)
+    : arguments_(arguments), pool_(std::make_unique<worker::TorchPool>(kIdleWorkers)) {}
 TorchJudging::~TorchJudging() = default;
 
 Result<judge::Verdict> TorchJudging::judge(const JudgePair& pair, const judge::JudgeRequest& base) {
   FIEL_TRY(const torch::TorchRequest request, request_of(arguments_, pair, base));
   FIEL_TRY(const worker::PythonEnvironment python,
            worker::find_python(arguments_.value("--python").value_or("")));
-  return torch::judge(request, workers_for(request, base, python));
+  return torch::judge(request, workers_for(request, base, python, *pool_));
 }
 
 std::vector<Flag> torch_judging_flags() {
@@ -120,7 +149,9 @@ std::vector<Flag> torch_judging_flags() {
       {"--mode", "NAME", "PyTorch tasks: train (default, as KernelBench) or eval"},
       {"--self", "", "PyTorch tasks: the reference against itself, as a control"},
       {"--baselines", "A,B", "eager, compile, reduce-overhead, max-autotune (eager,compile)"},
+      {"--policies", "A,B", "of the baselines: fp32, default, tf32 (all three), bf16, fp16"},
       {"--track", "NAME", "whose kernels may do the work: any (default), own, libraries"},
+      {"--timing", "NAME", "caches flushed before each call (cold), warm, or graph (replayed)"},
       {"--time-budget", "SECONDS", "of timing on a GPU (60; 0: none)"},
       {"--python", "FILE", "the Python that has PyTorch"},
   };

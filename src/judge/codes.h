@@ -73,6 +73,9 @@
   X(weights_unmatched, "weights-unmatched")      \
   X(weights_by_shape, "weights-by-shape")        \
   X(task_warning, "task-warning")                \
+  X(planned_by_cost, "planned-by-cost")          \
+  X(bound_widened, "bound-widened")              \
+  X(worker_traceback, "worker-traceback")        \
   X(events_disbelieved, "events-disbelieved")    \
   X(below_floor, "below-physics-floor")          \
   X(library_kernels, "library-kernels")          \

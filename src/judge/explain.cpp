@@ -158,7 +158,7 @@ constexpr std::array<Text, 20> kProbes = {{
      "Compute every call."},
 }};
 
-constexpr std::array<Text, 23> kFindings = {{
+constexpr std::array<Text, 26> kFindings = {{
     {"input-modified",
      "A byte of an input was written by the call, even if it was restored. Inputs belong to the "
      "caller.",
@@ -223,6 +223,19 @@ constexpr std::array<Text, 23> kFindings = {{
      "several have one shape.",
      ""},
     {"task-warning", "Something about the task file that limits what a verdict can say.", ""},
+    {"planned-by-cost",
+     "A case at the task's own shapes takes long: those got the telling probes, and the others ran "
+     "at the shape that is named, or with fewer calls.",
+     "--budget thorough does more at the task's own shapes."},
+    {"bound-widened",
+     "PyTorch's own answer in the task's types is further from the float64 reference than the "
+     "bound "
+     "allows, so the bound was widened to it: what is accepted there is what PyTorch itself does.",
+     ""},
+    {"worker-traceback",
+     "The end of the traceback of Fiel's own Python process, beside a fault that is not the "
+     "kernel's.",
+     "Send it with the task file."},
     {"events-disbelieved",
      "The device times that the kernel's process claimed are less than the judge's own clock "
      "allows. "

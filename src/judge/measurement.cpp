@@ -65,6 +65,10 @@ Json memory_json(const MemoryUse& m) {
   j["baseline_peak_bytes"] = m.baseline_peak_bytes;
   j["kernel_persistent_bytes"] = m.kernel_persistent_bytes;
   j["baseline_persistent_bytes"] = m.baseline_persistent_bytes;
+  j["kernel_transient_bytes"] = m.kernel_transient_bytes;
+  j["baseline_transient_bytes"] = m.baseline_transient_bytes;
+  j["kernel_allocator_peak_bytes"] = m.kernel_allocator_peak_bytes;
+  j["baseline_allocator_peak_bytes"] = m.baseline_allocator_peak_bytes;
   j["efficiency"] = m.efficiency;
   j["setup_ms"] = m.setup_ms;
   return j;

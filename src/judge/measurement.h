@@ -64,8 +64,11 @@ struct Ratio {
 };
 
 struct MemoryUse {
-  uint64_t kernel_peak_bytes = 0, baseline_peak_bytes = 0;  ///< device level, that side alone
+  uint64_t kernel_peak_bytes = 0, baseline_peak_bytes = 0;  ///< both of the following
   uint64_t kernel_persistent_bytes = 0, baseline_persistent_bytes = 0;  ///< after set-up
+  /// Of one call, as the device saw it while that side ran alone; without the judge's windows.
+  uint64_t kernel_transient_bytes = 0, baseline_transient_bytes = 0;
+  uint64_t kernel_allocator_peak_bytes = 0, baseline_allocator_peak_bytes = 0;  ///< PyTorch's own
   double efficiency = 0;  ///< baseline peak / kernel peak; 0 when unknown
   double setup_ms = 0;
 };

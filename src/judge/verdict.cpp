@@ -182,6 +182,7 @@ Json to_json(const Verdict& v) {
   j["seed"] = seed_text(v.seed);
   j["numerics"] = v.numerics ? Json(fiel::name_of(*v.numerics)) : Json();
   j["numerics_policy"] = v.numerics_policy;
+  j["weights"] = v.weights;
   j["speed"] = v.speed;
   j["measurement"] = v.measurement ? to_json(*v.measurement, false) : Json();
   j["witness"] = v.witness ? to_json(*v.witness) : Json();

@@ -120,6 +120,7 @@ struct Verdict {
   uint64_t seed = 0;
   std::optional<NumericsClass> numerics;  ///< measured; none when no output could be compared
   std::string numerics_policy = "tf32";
+  std::string weights;  ///< of a PyTorch task: how they were given; empty where there are none
   std::string speed = "not_measured";
   std::optional<Measurement> measurement;  ///< on a GPU, of a kernel that was found right
   std::optional<Witness> witness;

@@ -66,7 +66,9 @@ OpenedTask read_task(Json reply) {
   t.windows = read_windows(reply["window_bytes"]);
   t.floor = read_floor(reply["floor"]);
   for (const Json& v : reply["shape_variants"].items())
-    t.shape_variants.push_back({v["name"].as_string(), v["note"].as_string()});
+    t.shape_variants.push_back(
+        {v["name"].as_string(), v["note"].as_string(), read_count(v["input_bytes"])});
+  if (reply["prepare_s"].is_number()) t.prepare_s = read_number(reply["prepare_s"]);
   t.warnings = read_strings(reply["warnings"]);
   t.randomness = reply["randomness"].as_string();
   t.void_why = optional_text(reply["void"]);

@@ -42,6 +42,7 @@ struct FloorFacts {
 };
 struct ShapeVariant {
   std::string name, note;
+  uint64_t input_bytes = 0;
 };
 struct OpenedTask {
   std::string name, digest;
@@ -52,6 +53,7 @@ struct OpenedTask {
   WindowBytes windows;  ///< at the task's own shapes
   FloorFacts floor;
   std::vector<ShapeVariant> shape_variants;
+  std::optional<double> prepare_s;  ///< of a first case; none for a void task, or where none fits
   std::vector<std::string> warnings;
   std::string randomness;               ///< none, statistical or void
   std::optional<std::string> void_why;  ///< `void`

@@ -6,7 +6,8 @@ namespace fiel::worker {
 namespace {
 
 bool fits(const WorkerSpec& a, const WorkerSpec& b) {
-  return a.role == b.role && a.device == b.device && a.python.executable == b.python.executable;
+  return a.role == b.role && a.device == b.device && a.python.executable == b.python.executable &&
+         a.purpose == b.purpose;
 }
 
 }  // namespace

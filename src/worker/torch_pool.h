@@ -5,8 +5,7 @@
 //   pool.give_back(std::move(oracle));      // a dead one, or one that owes an answer, is let go
 //
 // A candidate's process never enters: it is not trusted. One thread; workers end with the pool. It
-// does not clean up after a judgement: `open_task` starts anew, a runner's modules are unloaded by
-// who loaded them.
+// does not clean up after a judgement: who gives back asks the worker for `reset` before.
 #pragma once
 
 #include <memory>

@@ -31,6 +31,7 @@ struct WorkerSpec {
   Role role = Role::oracle;
   PythonEnvironment python;
   std::string device = "cpu";  ///< "cpu", "cuda:0", …
+  std::string purpose;         ///< of a trusted one that serves again: only the same
 };
 
 /// What a worker says on its way; called on the asking thread.

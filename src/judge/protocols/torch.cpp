@@ -28,9 +28,10 @@ std::optional<uint64_t> bytes(const Json& j) {
 /// The GPU's UUID is a trusted process's word; a CPU has none.
 Result<std::string> device_uuid(const TorchRequest& request, const Workers& workers) {
   if (request.device == "cpu") return std::string();
-  FIEL_TRY(auto process, workers.baseline());
+  FIEL_TRY(auto process, workers.baseline("default"));
   auto facts = worker::TorchRunner(*process).hello(request.device);
   if (!facts) return fail(worker::to_error(facts.error()).with_context("looking at the GPU"));
+  if (workers.give_back) workers.give_back(std::move(process));
   return facts->device_uuid;
 }
 

@@ -37,19 +37,56 @@ Contestant* eager_of(std::vector<Contestant>& all) {
   return nullptr;
 }
 
-void record_memory(Measurement& m, Contestant& kernel, Contestant* eager) {
-  if (const auto use = kernel.runner->runner().memory(kernel.runner->module())) {
-    m.memory.kernel_peak_bytes = use->allocated_peak;
-    m.memory.kernel_persistent_bytes = use->setup_bytes;
+struct CallMemory {
+  uint64_t transient_bytes = 0, allocator_peak_bytes = 0, setup_bytes = 0;
+};
+
+/// Of one call, while the GPU is this judgement's alone: the oracle watches the device, since what
+/// a candidate says of itself may be wrong, and PyTorch's allocator does not see raw cudaMalloc.
+std::optional<CallMemory> memory_of_call(OracleSide& oracle, Contestant& side, const Case& c) {
+  const auto input = oracle.place(c, {}, side.windows);
+  if (!input || !side.runner->map(*input->in) || !side.runner->map(*input->out))
+    return std::nullopt;
+  worker::TorchRunner& runner = side.runner->runner();
+  if (!runner.memory(side.runner->module(), true)) return std::nullopt;
+  worker::TorchWorker& watcher = oracle.oracle().worker();
+  Json watch = Json::object({{"op", "watch_memory"}, {"start", true}});
+  if (!watcher.ask(watch)) return std::nullopt;
+  const auto called = side.runner->call(*input);
+  watch["start"] = false;
+  const auto seen = watcher.ask(watch);
+  if (!called || !seen) return std::nullopt;
+  const auto use = runner.memory(side.runner->module());
+  if (!use) return std::nullopt;
+  CallMemory m;
+  const uint64_t before = worker::read_count((*seen)["before"]);
+  m.transient_bytes = std::max(worker::read_count((*seen)["peak"]), before) - before;
+  m.allocator_peak_bytes = use->allocated_peak;
+  m.setup_bytes = use->setup_bytes;
+  return m;
+}
+
+void record_memory(TorchCourse& course, Contestant& kernel, Contestant* eager, const Case& c) {
+  if (course.oracle().machine().device_uuid.empty()) return;
+  MemoryUse& m = course.verdict().measurement->memory;
+  if (const auto own = memory_of_call(course.oracle(), kernel, c)) {
+    m.kernel_persistent_bytes = own->setup_bytes;
+    m.kernel_transient_bytes = own->transient_bytes;
+    m.kernel_allocator_peak_bytes = own->allocator_peak_bytes;
+    m.kernel_peak_bytes = m.kernel_persistent_bytes + m.kernel_transient_bytes;
   }
   if (eager == nullptr) return;
-  if (const auto use = eager->runner->runner().memory(eager->runner->module())) {
-    m.memory.baseline_peak_bytes = use->allocated_peak;
-    m.memory.baseline_persistent_bytes = use->setup_bytes;
-  }
-  if (m.memory.kernel_peak_bytes > 0 && m.memory.baseline_peak_bytes > 0)
-    m.memory.efficiency = static_cast<double>(m.memory.baseline_peak_bytes) /
-                          static_cast<double>(m.memory.kernel_peak_bytes);
+  const auto other = memory_of_call(course.oracle(), *eager, c);
+  if (!other) return;
+  // Sides are loaded side by side, so what the device had in use then is no one's: the reference
+  // holds its weights.
+  m.baseline_persistent_bytes = course.oracle().task().weight_bytes;
+  m.baseline_transient_bytes = other->transient_bytes;
+  m.baseline_allocator_peak_bytes = other->allocator_peak_bytes;
+  m.baseline_peak_bytes = m.baseline_persistent_bytes + m.baseline_transient_bytes;
+  if (m.kernel_peak_bytes > 0 && m.baseline_peak_bytes > 0)
+    m.efficiency =
+        static_cast<double>(m.baseline_peak_bytes) / static_cast<double>(m.kernel_peak_bytes);
 }
 
 }  // namespace
@@ -59,7 +96,7 @@ Status record_accounts(TorchCourse& course, std::vector<Contestant>& all, const 
   if (!kernel.present()) return {};
   Measurement& m = *course.verdict().measurement;
   // Memory first: the profiler has buffers of its own.
-  record_memory(m, kernel, eager_of(all));
+  record_memory(course, kernel, eager_of(all), c);
   FIEL_TRY(const Input input, course.oracle().place(c, {}, kernel.windows));
   if (!kernel.runner->map(*input.in)) return {};
   m.kernels = kernels_of(*kernel.runner, input);

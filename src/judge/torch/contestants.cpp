@@ -2,79 +2,179 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <thread>
+
 #include "base/text.h"
 #include "judge/probe_inputs.h"
 #include "judge/torch/seeds.h"
+#include "judge/torch/task_check.h"
 
 namespace fiel::judge::torch {
 namespace {
 
-std::vector<std::string> policies_for(const TorchRequest& request) {
-  // On the CPU the policies are one: there is no TF32.
-  if (request.device == "cpu") return {"default"};
-  return {"fp32", "default", "tf32"};
+/// Calls that many windows of a task may be held for at once; larger tasks share one set.
+constexpr uint64_t kSharedWindowsBytes = 256ull << 20;
+constexpr const char* kSharedWindows = "baselines";
+constexpr Use kCallWindows[] = {Use::inputs, Use::outputs, Use::other_inputs, Use::other_outputs};
+
+bool has_output_of(const worker::OpenedTask& task, std::string_view dtype) {
+  return std::any_of(task.outputs.begin(), task.outputs.end(),
+                     [&](const worker::Leaf& leaf) { return leaf.dtype == dtype; });
 }
 
-Contestant baseline(const TorchRequest& request, const Workers& workers, const std::string& name,
-                    const std::string& policy) {
+/// Started on this thread, with which it ends.
+Contestant started(const TorchRequest& request, const Workers& workers, const std::string& name,
+                   const std::string& policy) {
   Contestant c;
   c.side.name = name;
   c.side.policy = policy;
   c.trusted = true;
   c.windows = name + " " + policy;
-  auto process = workers.baseline();
+  auto process = workers.baseline(policy);
   if (!process) {
     c.drop(to_string(process.error()));
     return c;
   }
-  c.own = std::make_unique<RunnerSide>(std::move(*process), request.device);
+  c.own = std::make_unique<RunnerSide>(std::move(*process), request.device, workers.give_back);
   c.runner = c.own.get();
+  return c;
+}
+
+void load(Contestant& c, const TorchRequest& request) {
+  if (!c.present()) return;
   RunnerSettings s;
   s.kind = "reference";
   s.path = s.task_path = request.task_path;
-  s.policy = policy;
-  s.compile = name == "eager" ? "none" : name == "compile" ? "default" : name;
+  s.policy = c.side.policy;
+  s.compile = c.side.name == "eager" ? "none" : c.side.name == "compile" ? "default" : c.side.name;
   s.mode = request.mode;
   s.init_seed = init_seed(request.options.seed);
   s.load_timeout_ms = request.load_timeout_ms;
   s.call_timeout_ms = request.load_timeout_ms;  // the first call compiles
   if (const auto loaded = c.runner->load(s); !loaded) c.drop(loaded.error().what);
-  return c;
 }
 
-/// One answer's errors; an absent side or a failing call leaves it out.
-Status compare_one(TorchCourse& course, Contestant& side, const Case& c, const std::string& probe) {
-  if (!side.present()) return {};
+/// One thread a side: they wait for processes that import and compile side by side.
+void at_once(std::vector<Contestant>& all, const std::function<void(Contestant&)>& work) {
+  std::vector<std::jthread> threads;
+  for (Contestant& c : all)
+    if (c.trusted && c.present()) threads.emplace_back([&] { work(c); });
+}
+
+struct Asked {
+  Input input;
+  worker::Answer<worker::CalledModule> called;
+};
+
+/// Weights and inputs for one side. False: it is out of the race.
+Result<bool> give(TorchCourse& course, Contestant& side, const Case& c, Asked& asked) {
   OracleSide& oracle = course.oracle();
   FIEL_TRY(const OracleSide::WeightsAt weights, oracle.weights(c, side.windows));
   if (weights.any) {
     if (const auto taken = side.runner->take(weights); !taken) {
       side.drop(taken.error().what);
-      return {};
+      return false;
     }
   }
-  FIEL_TRY(const Input input, oracle.place(c, {}, side.windows));
-  const auto called = side.runner->call(input);
-  if (!called) {
-    side.drop(called.error().what);
+  FIEL_TRY(asked.input, oracle.place(c, {}, side.windows));
+  return true;
+}
+
+/// The errors of its answer; a call that failed leaves the side out.
+Status compare(TorchCourse& course, Contestant& side, const Case& c, const Asked& asked) {
+  if (!asked.called) {
+    side.drop(asked.called.error().what);
     return {};
   }
-  FIEL_TRY(const worker::Verified seen, oracle.verify(c, called->outputs, NumericsClass::tf32));
+  FIEL_TRY(const worker::Verified seen,
+           course.oracle().verify(c, asked.called->outputs, NumericsClass::tf32));
   Errors errors;
   for (const worker::Comparison& v : seen.outputs)
     errors.take({parse_numerics(v.numerics_class).value_or(NumericsClass::below), v.relative_rms,
                  v.componentwise});
   side.worst.take(errors);
-  side.errors.push_back({probe, errors.relative_rms, errors.componentwise});
+  side.errors.push_back(
+      {std::string(judge::name_of(c.probe)), errors.relative_rms, errors.componentwise});
   return {};
+}
+
+Status compare_one(TorchCourse& course, Contestant& side, const Case& c) {
+  if (!side.present()) return {};
+  Asked asked;
+  FIEL_TRY(const bool given, give(course, side, c, asked));
+  if (!given) return {};
+  asked.called = side.runner->call(asked.input);
+  return compare(course, side, c, asked);
+}
+
+/// The first call of a compiled side compiles, for a minute: all of them at once. What they answer
+/// is not looked at.
+Status compile_all(TorchCourse& course, std::vector<Contestant>& all, const Case& c) {
+  std::map<Contestant*, Asked> asked;
+  for (Contestant& side : all) {
+    if (!side.trusted || !side.present()) continue;
+    Asked& a = asked[&side];
+    FIEL_TRY(const bool given, give(course, side, c, a));
+    if (!given) asked.erase(&side);
+  }
+  at_once(all, [&](Contestant& side) {
+    if (const auto at = asked.find(&side); at != asked.end())
+      at->second.called = side.runner->call(at->second.input);
+  });
+  for (auto& [side, a] : asked)
+    if (!a.called) side->drop(a.called.error().what);
+  return {};
+}
+
+/// Accuracy needs no windows of a side's own; timed calls do, and a large task has no room for
+/// both.
+void share_windows(TorchCourse& course, std::vector<Contestant>& all) {
+  const worker::OpenedTask& task = course.oracle().task();
+  if (task.input_bytes + task.output_bytes < kSharedWindowsBytes) return;
+  for (Contestant& c : all)
+    if (c.trusted) c.windows = kSharedWindows;
+}
+
+void own_windows(TorchCourse& course, std::vector<Contestant>& all) {
+  drop_windows(course, all, kCallWindows);
+  for (Contestant& c : all)
+    if (c.windows == kSharedWindows) c.windows = c.side.name + " " + c.side.policy;
 }
 
 }  // namespace
 
 void Contestant::drop(std::string reason) {
   side.unavailable = printable(reason.empty() ? "it failed" : reason, 300);
+  if (own) own->spoil();
   runner = nullptr;
   own.reset();
+}
+
+void drop_windows(TorchCourse& course, std::vector<Contestant>& all, std::span<const Use> uses) {
+  for (const Use use : uses) {
+    for (const Contestant& owner : all)
+      if (const auto id = course.oracle().drop_window(owner.windows, use))
+        for (Contestant& c : all)
+          if (c.present()) c.runner->forget(*id);
+  }
+}
+
+std::vector<std::string> policies_for(const TorchRequest& request, const worker::OpenedTask& task) {
+  // On the CPU there is no TF32, and without products no policy changes anything: one is all.
+  const bool one = request.device == "cpu" || !(task.floor.tf32able > 0);
+  std::vector<std::string> chosen;
+  for (const std::string& policy : request.policies) {
+    if (policy == "bf16" && !has_output_of(task, "bfloat16")) continue;
+    if (policy == "fp16" && !has_output_of(task, "float16")) continue;
+    const bool low = policy == "bf16" || policy == "fp16";
+    if (one && !low && policy != "default") continue;
+    chosen.push_back(policy);
+  }
+  if (chosen.empty()) chosen.push_back(one ? "default" : request.policies.front());
+  return chosen;
 }
 
 Result<std::vector<Contestant>> assemble(TorchCourse& course, const Workers& workers) {
@@ -82,24 +182,37 @@ Result<std::vector<Contestant>> assemble(TorchCourse& course, const Workers& wor
   all[0].side.name = "kernel";
   all[0].runner = &course.candidate();
   all[0].windows = "";
-  for (const std::string& policy : policies_for(course.request()))
-    for (const std::string& name : course.request().baselines) {
+  const TorchRequest& request = course.request();
+  for (const std::string& policy : policies_for(request, course.oracle().task()))
+    for (const std::string& name : request.baselines) {
       FIEL_TRY_STATUS(course.poll(fmt::format("baseline {}, {}", name, policy)));
-      all.push_back(baseline(course.request(), workers, name, policy));
+      all.push_back(started(request, workers, name, policy));
     }
+  at_once(all, [&](Contestant& c) { load(c, request); });
   return all;
 }
 
 Status compare_accuracy(TorchCourse& course, std::vector<Contestant>& all) {
   const uint64_t seed = course.request().options.seed;
+  share_windows(course, all);
+  bool compiled = !all.empty() && std::any_of(all.begin(), all.end(), [](const Contestant& c) {
+    return c.windows == kSharedWindows;  // one set of windows: one after the other
+  });
+  const TorchRequest& request = course.request();
+  const bool cheap =
+      plan_by_cost(cost_facts(course.oracle()), request.options.effort, request.device).cheap;
   for (const Probe probe : {Probe::task_inputs, Probe::mixed_signs, Probe::scale_range}) {
+    if (!cheap && probe == Probe::scale_range) break;  // seconds a side
+    FIEL_TRY_STATUS(course.poll("accuracy of the baselines"));
     const uint64_t own = derive_seed(derive_seed(seed, 900), static_cast<uint64_t>(probe));
     FIEL_TRY(const Case c, course.oracle().prepare(probe, 0, own, derive_seed(own, 7)));
     if (c.prepared.dropped) continue;
-    for (Contestant& side : all)
-      FIEL_TRY_STATUS(compare_one(course, side, c, std::string(judge::name_of(probe))));
+    if (!compiled) FIEL_TRY_STATUS(compile_all(course, all, c));
+    compiled = true;
+    for (Contestant& side : all) FIEL_TRY_STATUS(compare_one(course, side, c));
     course.oracle().release(c);
   }
+  own_windows(course, all);
   for (Contestant& side : all) {
     side.side.numerics = side.worst.numerics;
     side.side.relative_rms = side.worst.relative_rms;

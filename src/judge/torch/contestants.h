@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,14 @@ struct Contestant {
   void drop(std::string reason);
 };
 
+/// Of those asked for, what makes a difference to this task.
+std::vector<std::string> policies_for(const TorchRequest& request, const worker::OpenedTask& task);
+
 /// The kernel first. Those that cannot be started are there with the reason.
 Result<std::vector<Contestant>> assemble(TorchCourse& course, const Workers& workers);
+
+/// Gives back the memory of some windows of every side, at both ends.
+void drop_windows(TorchCourse& course, std::vector<Contestant>& all, std::span<const Use> uses);
 
 /// Errors of every side on the same inputs of some probes.
 Status compare_accuracy(TorchCourse& course, std::vector<Contestant>& all);

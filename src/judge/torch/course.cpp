@@ -36,7 +36,8 @@ Status TorchCourse::poll(const std::string& what) {
   if (o.interrupted && o.interrupted())
     return fail(ErrorCode::interrupted, "stopped before the verdict was reached");
   const int64_t limit_ms = o.time_limit_ms > 0 ? o.time_limit_ms : default_time_limit_ms(o.effort);
-  if (std::chrono::steady_clock::now() - begin_ > std::chrono::milliseconds(limit_ms))
+  const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - begin_;
+  if (spent.count() - 1e3 * waited_s() > static_cast<double>(limit_ms))
     return fail(ErrorCode::limit, kTimeLimitReached, "--time-limit gives more");
   return {};
 }
@@ -66,6 +67,7 @@ bool TorchCourse::refused(const std::string& shape_set) const {
 /// Turns a fault into a verdict, or into a refusal of a shape that the task does not list.
 bool TorchCourse::fault(const worker::WorkerFault& f, Stage stage, const Case* c) {
   FaultVerdict v = verdict_of(f, stage);
+  candidate_->spoil();
   const std::string shape = c != nullptr ? shape_set_of(*c) : kGivenShapes;
   if (v.refusal && shape != kGivenShapes && answered_.count(shape) == 0) {
     if (!refused(shape)) verdict_.refused_shapes.push_back(shape);
@@ -77,6 +79,8 @@ bool TorchCourse::fault(const worker::WorkerFault& f, Stage stage, const Case* c
   if (v.structure)
     note(finding(JudgeFinding::structure_differs, vgpu::Grade::error, v.reason, c->probe, shape,
                  verdict_.resources.calls));
+  // Beside others on the GPU their memory may be what it lacked: it is tried again alone.
+  out_of_memory_ = f.kind == worker::Fault::memory && !oracle_.turn().alone();
   decide(v.status, v.reason);
   verdict_.unsupported_by = v.unsupported_by;
   (v.status == VerdictStatus::compile_error ? verdict_.compiler_output
@@ -94,10 +98,13 @@ bool TorchCourse::fault(const worker::WorkerFault& f, Stage stage, const Case* c
 
 Result<bool> TorchCourse::load() {
   FIEL_TRY_STATUS(poll("loading " + verdict_.kernel));
+  oracle_.turn().end();
   FIEL_TRY(auto confined, workers_.candidate(oracle_.machine().device_uuid));
   verdict_.isolation = confined.worker->isolation();
   stage_ = std::make_unique<TempDir>(std::move(confined.stage));
-  candidate_ = std::make_unique<RunnerSide>(std::move(confined.worker), confined.device);
+  const bool trusted = confined.worker->trusted();
+  candidate_ = std::make_unique<RunnerSide>(std::move(confined.worker), confined.device,
+                                            trusted ? workers_.give_back : GiveBack());
   RunnerSettings s;
   const bool self = request_.kernel_path.empty();
   s.kind = self ? "reference" : "module";
@@ -110,12 +117,15 @@ Result<bool> TorchCourse::load() {
   const auto loaded = candidate_->load(s);
   if (!loaded) return fault(loaded.error(), Stage::loading, nullptr);
   setup_ms_ = loaded->build_ms;
+  FIEL_TRY_STATUS(oracle_.turn().take(Share::shared));
   return true;
 }
 
 void TorchCourse::keep_unmatched(const worker::CopiedWeights& copied) {
   weights_known_ = true;
   unmatched_ = copied.unmatched;
+  for (const char* how : {"state_dict", "by_shape", "seed_replay"})
+    if (copied.how == how) verdict_.weights = how;
   if (copied.how == "by_shape")
     note(finding(JudgeFinding::weights_by_shape, vgpu::Grade::info,
                  "parameters of other names were given by their shapes", Probe::task_inputs,
@@ -192,9 +202,21 @@ Result<bool> TorchCourse::compare(const Case& c, const Input& input,
   return false;
 }
 
+/// What the oracle had to do to the bound or the reference. A milder probe is a probe.
+void TorchCourse::note_of_preparation(const Case& c) {
+  const std::string& said = c.prepared.raw["note"].as_string();
+  if (said.empty() || said.starts_with("milder")) return;
+  const bool widened = said.find("widened") != std::string::npos;
+  note(finding(widened ? JudgeFinding::bound_widened : JudgeFinding::task_warning,
+               vgpu::Grade::warn, fmt::format("{}: {}", name_of(c.probe), said), c.probe,
+               shape_set_of(c), verdict_.resources.calls));
+}
+
 Result<bool> TorchCourse::check(const Case& c, const Slots& slots, ProbeResult& result) {
   FIEL_TRY_STATUS(
       poll(fmt::format("{} at {}: {}", verdict_.task, shape_set_of(c), name_of(c.probe))));
+  FIEL_TRY_STATUS(oracle_.turn().yield());
+  note_of_preparation(c);
   FIEL_TRY(const bool given, give_weights(c));
   if (!given) return false;
   FIEL_TRY(const Input input, oracle_.place(c, slots));

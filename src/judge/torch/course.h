@@ -42,6 +42,8 @@ class TorchCourse {
   const Errors& errors() const { return errors_; }
   RunnerSide& candidate() { return *candidate_; }
   double setup_ms() const { return setup_ms_; }
+  double waited_s() const { return oracle_.turn().waited_s(); }
+  bool ran_out_of_memory() const { return out_of_memory_; }  ///< the kernel, beside others
   Status poll(const std::string& what);
   void expect_steps(uint32_t steps) { total_steps_ += steps; }
 
@@ -60,6 +62,7 @@ class TorchCourse {
                        ProbeResult& result);
   Json state_after(const Input& input);
   void wrong(JudgedAnswer answer);
+  void note_of_preparation(const Case& c);
 
   OracleSide& oracle_;
   const Workers& workers_;
@@ -67,6 +70,7 @@ class TorchCourse {
   Verdict& verdict_;
   std::unique_ptr<TempDir> stage_;  ///< the files that the candidate sees
   std::unique_ptr<RunnerSide> candidate_;
+  bool out_of_memory_ = false;
   bool decided_ = false, has_weights_ = true, weights_known_ = false;
   std::optional<uint64_t> weights_given_;
   std::vector<worker::UnmatchedWeight> unmatched_;

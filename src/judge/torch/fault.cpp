@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "judge/torch/compiler_words.h"
 
 namespace fiel::judge::torch {
 namespace {
@@ -47,7 +48,8 @@ FaultVerdict complaint(const worker::WorkerFault& f, Stage stage) {
   FaultVerdict v;
   const bool compiler = stage == Stage::loading && is_compiler(f);
   v.status = compiler ? VerdictStatus::compile_error : VerdictStatus::runtime_error;
-  v.reason = fmt::format("{} failed: {}", doing(stage), f.what);
+  const std::string error = compiler ? first_error(f.detail + "\n" + f.output) : std::string();
+  v.reason = fmt::format("{} failed: {}", doing(stage), error.empty() ? f.what : error);
   v.refusal = stage == Stage::calling && !broke_context(f);
   // The runner has no room for more than the task returns: other shapes, or a wider dtype.
   if (stage == Stage::calling && mentions(f, "what the task returns has")) {
@@ -94,8 +96,9 @@ FaultVerdict verdict_of(const worker::WorkerFault& f, Stage stage) {
       break;
   }
   v.reason = printable(v.reason, 600);
-  v.output =
-      printable(f.detail + (f.detail.empty() || f.output.empty() ? "" : "\n") + f.output, 6000);
+  std::string said = f.detail + (f.detail.empty() || f.output.empty() ? "" : "\n") + f.output;
+  if (v.status == VerdictStatus::compile_error) said = compiler_words(said);
+  v.output = printable(said, 6000);
   return v;
 }
 

@@ -11,6 +11,7 @@
 #include "judge/protocols/torch.h"
 #include "judge/torch/course.h"
 #include "judge/torch/strict.h"
+#include "judge/torch/task_check.h"
 #include "judge/torch/timed.h"
 
 namespace fiel::judge::torch {
@@ -47,6 +48,20 @@ void describe(const OracleSide& oracle, Verdict& v) {
   v.environment.notes = m.notes;
 }
 
+/// The error in a line; the traceback that came with it is shown apart, by its end.
+std::string words_of(const Error& error, Verdict& v) {
+  constexpr size_t kTailBytes = 480;
+  Error shown = error;
+  for (const std::string& c : error.context) {
+    if (c.find('\n') == std::string::npos) continue;
+    std::erase(shown.context, c);
+    v.findings.push_back(finding(JudgeFinding::worker_traceback, vgpu::Grade::info,
+                                 c.substr(c.size() - std::min(c.size(), kTailBytes)),
+                                 Probe::task_inputs, kGivenShapes, v.resources.calls));
+  }
+  return to_string(shown);
+}
+
 /// A machine that cannot be timed takes nothing from a kernel that was found right.
 Status measure_if_possible(TorchCourse& course, const Workers& workers) {
   const Status done = measure(course, workers);
@@ -54,18 +69,25 @@ Status measure_if_possible(TorchCourse& course, const Workers& workers) {
   Measurement& m = *course.verdict().measurement;
   m.speed = SpeedDecision::not_measured;
   m.reward = 1;
-  m.why = printable(to_string(done.error()), 300);
+  m.why = printable(words_of(done.error(), course.verdict()), 300);
   course.verdict().speed = std::string(judge::name_of(m.speed));
   return {};
 }
 
-Status judge_into(const TorchRequest& request, const Workers& workers, Verdict& v) {
-  FIEL_TRY(auto oracle, OracleSide::open(workers, request));
+struct Attempt {
+  Share room = Share::shared;
+  bool out_of_memory = false;  ///< it may fit where nobody else is
+};
+
+Status judge_into(const TorchRequest& request, const Workers& workers, Attempt& attempt,
+                  Verdict& v) {
+  FIEL_TRY(auto oracle, OracleSide::open(workers, request, attempt.room));
   describe(*oracle, v);
   FIEL_TRY(const bool judgeable, check_task(*oracle, request, v));
   if (!judgeable) return {};
   TorchCourse course(*oracle, workers, request, v);
   FIEL_TRY_STATUS(run_strict(course));
+  attempt.out_of_memory = course.ran_out_of_memory();
   const double n = static_cast<double>(v.resources.calls_compared);
   if (v.status == VerdictStatus::correct && request.time_budget_ms > 0)
     FIEL_TRY_STATUS(measure_if_possible(course, workers));
@@ -80,8 +102,9 @@ Result<Verdict> settle(const Error& error, Verdict v) {
   const bool unsupported = error.code == ErrorCode::unsupported;
   v.status = unsupported ? VerdictStatus::unsupported : VerdictStatus::harness_fault;
   if (unsupported) v.unsupported_by = "device";
-  if (error.what == kTimeLimitReached) v.status = VerdictStatus::undecided;
-  v.reason = printable(to_string(error), 600);
+  if (error.what == kTimeLimitReached || is_out_of_memory(error))
+    v.status = VerdictStatus::undecided;
+  v.reason = printable(words_of(error, v), 600);
   return v;
 }
 
@@ -103,11 +126,18 @@ Result<Verdict> judge(const TorchRequest& request, const Workers& workers) {
     return v;
   }
   const Protocol protocol = request.options.protocol;
-  if (const auto done = protocol == Protocol::strict
-                            ? judge_into(request, workers, v)
+  const Verdict blank = v;
+  for (const Share room : {Share::shared, Share::exclusive}) {
+    v = blank;
+    Attempt attempt{room};
+    const Status done = protocol == Protocol::strict
+                            ? judge_into(request, workers, attempt, v)
                             : run_protocol(rules_of(protocol), request, workers, v);
-      !done)
-    return settle(done.error(), std::move(v));
+    const bool short_of_memory = done ? attempt.out_of_memory : is_out_of_memory(done.error());
+    if (short_of_memory && room == Share::shared && request.device != "cpu") continue;
+    if (!done) return settle(done.error(), std::move(v));
+    break;
+  }
   return v;
 }
 

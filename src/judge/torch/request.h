@@ -1,6 +1,7 @@
 // What a judgement of a PyTorch task is asked for, and where its processes come from.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,11 +17,17 @@ namespace fiel::judge::torch {
 
 enum class Track : uint8_t { any, own, libraries };
 std::string_view name_of(Track track);
+/// What a timed call finds: caches flushed, as the last call left them, or its launches replayed.
+enum class Timing : uint8_t { cold, warm, graph };
 
 /// Starts processes; each call another one.
 struct Workers {
-  using Starter = std::function<Result<std::unique_ptr<worker::TorchWorker>>()>;
-  Starter oracle, baseline;
+  using Process = Result<std::unique_ptr<worker::TorchWorker>>;
+  std::function<Process()> oracle;
+  /// By numerics policy: flags of PyTorch are a process's, and stay what they were.
+  std::function<Process(const std::string& policy)> baseline;
+  /// Trusted processes come back whole and unused, or not at all; may be empty.
+  std::function<void(std::unique_ptr<worker::TorchWorker>)> give_back;
   /// Confined; the device's UUID is the oracle's word, empty on the CPU.
   std::function<Result<worker::ConfinedRunner>(const std::string& device_uuid)> candidate;
 };
@@ -36,7 +43,10 @@ struct TorchRequest {
   int64_t load_timeout_ms = 600'000;  ///< compilers run in it
   int64_t time_budget_ms = 60'000;    ///< of timing; 0: no timing
   std::vector<std::string> baselines = {"eager", "compile"};
+  std::vector<std::string> policies = {"fp32", "default", "tf32"};
+  std::filesystem::path locks;  ///< a folder of the user's; judgements of a GPU meet there
   Track track = Track::any;
+  Timing timing = Timing::cold;
 };
 
 }  // namespace fiel::judge::torch

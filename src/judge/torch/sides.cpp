@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "judge/torch/seeds.h"
 
@@ -39,16 +40,58 @@ uint64_t extent_bytes(const worker::Leaf& leaf) {
   return times(std::max(last, packed), item_bytes(leaf.dtype));
 }
 
+constexpr const char* kOutOfMemory = "out of memory";
+constexpr int64_t kResetTimeoutMs = 30'000;
+
+/// Windows dropped, modules unloaded, caches empty: or the process is let go.
+void give_back_clean(std::unique_ptr<worker::TorchWorker> process, const GiveBack& give_back) {
+  if (!give_back || !process || process->waiting() || !process->alive()) return;
+  const worker::AskOptions options{.timeout_ms = kResetTimeoutMs};
+  if (process->ask(Json::object({{"op", "reset"}}), options)) give_back(std::move(process));
+}
+
+/// Adds its own life time.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& total_s) : total_s_(total_s) {}
+  ~Stopwatch() {
+    total_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+ private:
+  double& total_s_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+Error error_of(const worker::WorkerFault& fault) {
+  Error error = worker::to_error(fault);
+  if (fault.kind == worker::Fault::memory) error.context.push_back(kOutOfMemory);
+  return error;
+}
+
+bool is_out_of_memory(const Error& error) {
+  return std::find(error.context.begin(), error.context.end(), kOutOfMemory) != error.context.end();
+}
+
 template <typename T>
-Result<T> mine(worker::Answer<T> answer, const char* what) {
-  if (!answer) return fail(worker::to_error(answer.error()).with_context(what));
+Result<T> OracleSide::mine(worker::Answer<T> answer, const char* what) {
+  if (!answer) {
+    sound_ = false;
+    return fail(error_of(answer.error()).with_context(what));
+  }
   if constexpr (std::is_void_v<T>)
     return {};
   else
     return std::move(*answer);
 }
 
-}  // namespace
+OracleSide::~OracleSide() {
+  if (sound_) give_back_clean(std::move(process_), give_back_);
+}
+
+RunnerSide::~RunnerSide() { give_back_clean(std::move(process_), give_back_); }
 
 uint64_t window_bytes(const std::vector<worker::Leaf>& leaves) {
   uint64_t total = 4 * kGuardBytes + kMaxShift;
@@ -57,29 +100,38 @@ uint64_t window_bytes(const std::vector<worker::Leaf>& leaves) {
   return total;
 }
 
-Result<std::unique_ptr<OracleSide>> OracleSide::open(const Workers& workers,
-                                                     const TorchRequest& request) {
-  FIEL_TRY(auto process, workers.oracle());
-  std::unique_ptr<OracleSide> side(new OracleSide(std::move(process)));
-  FIEL_TRY(side->machine_, mine(side->oracle_.hello(request.device), "starting the oracle"));
+Result<worker::OpenedTask> OracleSide::open_task(const TorchRequest& request) {
   worker::OpenTask open{request.task_path, request.mode, init_seed(request.options.seed),
                         request.reference};
-  auto opened = side->oracle_.open_task(open);
-  if (!opened) {
-    Error error = worker::to_error(opened.error());
-    if (opened.error().kind == worker::Fault::task) {
-      error.code = ErrorCode::usage;
-      error.hint = "see docs/tasks.md for what a task file must define";
-    }
-    return fail(std::move(error).with_context("opening " + request.task_path));
+  auto opened = oracle_.open_task(open);
+  if (opened) return std::move(*opened);
+  sound_ = false;
+  Error error = error_of(opened.error());
+  if (opened.error().kind == worker::Fault::task) {
+    error.code = ErrorCode::usage;
+    error.hint = "see docs/tasks.md for what a task file must define";
   }
-  side->task_ = std::move(*opened);
+  return fail(std::move(error).with_context("opening " + request.task_path));
+}
+
+Result<std::unique_ptr<OracleSide>> OracleSide::open(const Workers& workers,
+                                                     const TorchRequest& request, Share room) {
+  FIEL_TRY(auto process, workers.oracle());
+  auto side = std::unique_ptr<OracleSide>(new OracleSide(std::move(process)));
+  side->give_back_ = workers.give_back;
+  FIEL_TRY(side->machine_, side->mine(side->oracle_.hello(request.device), "starting the oracle"));
+  FIEL_TRY(side->turn_,
+           GpuTurn::open(request.locks, side->machine_.device_uuid, request.options.interrupted));
+  FIEL_TRY_STATUS(side->turn_->live(room));
+  FIEL_TRY_STATUS(side->turn_->take(Share::shared));
+  FIEL_TRY(side->task_, side->open_task(request));
   return side;
 }
 
 Result<Case> OracleSide::prepare(Probe probe, uint32_t variant, uint64_t seed,
                                  std::optional<uint64_t> weights_seed,
                                  const std::string& shape_variant, const Case* base) {
+  Stopwatch watch(busy_s_);
   Case c;
   c.probe = probe;
   c.wish.probe = std::string(judge::name_of(probe));
@@ -100,13 +152,14 @@ Result<const worker::WindowHandle*> OracleSide::window(const std::string& side, 
   auto made = oracle_.window(bytes);
   if (!made) {
     windows_.erase(at);
-    return fail(worker::to_error(made.error()).with_context("a window for tensors"));
+    return fail(error_of(made.error()).with_context("a window for tensors"));
   }
   at->second = std::move(*made);
   return &at->second;
 }
 
 Result<Input> OracleSide::place(const Case& c, const Slots& slots, const std::string& side) {
+  Stopwatch watch(busy_s_);
   Input input;
   FIEL_TRY(input.in, window(side, slots.in, window_bytes(c.prepared.inputs)));
   // Twice the outputs, since a kernel may return wider ones; behind them the buffers after the
@@ -141,8 +194,13 @@ Result<OracleSide::WeightsAt> OracleSide::weights(const Case& c, const std::stri
 
 Result<worker::Verified> OracleSide::verify(const Case& c, const Json& outputs,
                                             NumericsClass lowest, const Json& state) {
+  Stopwatch watch(busy_s_);
   worker::Verify v{c.prepared.id, outputs, std::string(fiel::name_of(lowest)), state};
   return mine(oracle_.verify(v), "comparing the outputs");
+}
+
+Result<std::vector<worker::Impostor>> OracleSide::impostors(const Json& cases) {
+  return mine(oracle_.impostors(cases), "trying wrong answers");
 }
 
 /// The latest stay: an answer to one of them is recognised as stale.
@@ -152,6 +210,19 @@ void OracleSide::release(const Case& c) {
   if (leaving_.size() <= kKeptCases) return;
   (void)oracle_.release(leaving_.front());
   leaving_.pop_front();
+}
+
+std::optional<int64_t> OracleSide::drop_window(const std::string& side, Use use) {
+  const auto at = windows_.find({side, use});
+  if (at == windows_.end()) return std::nullopt;
+  const int64_t id = at->second.id;
+  (void)oracle_.drop_window(id);
+  windows_.erase(at);
+  return id;
+}
+
+void RunnerSide::forget(int64_t window) {
+  if (mapped_.erase(window) != 0) (void)runner_.drop_window(window);
 }
 
 worker::Answer<worker::LoadedModule> RunnerSide::load(const RunnerSettings& s) {

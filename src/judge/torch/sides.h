@@ -15,6 +15,7 @@
 #include <string>
 
 #include "judge/codes.h"
+#include "judge/torch/gpu_turn.h"
 #include "judge/torch/request.h"
 #include "tensor/compare.h"
 #include "worker/torch_oracle.h"
@@ -53,10 +54,14 @@ struct Slots {
   uint8_t poison = 0xff;
 };
 
+using GiveBack = std::function<void(std::unique_ptr<worker::TorchWorker>)>;
+
 class OracleSide {
  public:
+  /// The room is entered before the task takes memory of the GPU.
   static Result<std::unique_ptr<OracleSide>> open(const Workers& workers,
-                                                  const TorchRequest& request);
+                                                  const TorchRequest& request, Share room);
+  ~OracleSide();
 
   Result<Case> prepare(Probe probe, uint32_t variant, uint64_t seed,
                        std::optional<uint64_t> weights_seed, const std::string& shape_variant = {},
@@ -71,24 +76,37 @@ class OracleSide {
   Result<WeightsAt> weights(const Case& c, const std::string& side = {});
   Result<worker::Verified> verify(const Case& c, const Json& outputs, NumericsClass lowest,
                                   const Json& state = {});
+  Result<std::vector<worker::Impostor>> impostors(const Json& cases);
   Result<const worker::WindowHandle*> window(const std::string& side, Use use, uint64_t bytes);
   void release(const Case& c);
+  /// Gives the memory back, once the runners that mapped it have forgotten it.
+  std::optional<int64_t> drop_window(const std::string& side, Use use);
 
+  GpuTurn& turn() { return *turn_; }
   worker::TorchOracle& oracle() { return oracle_; }
   const worker::OpenedTask& task() const { return task_; }
   const worker::DeviceFacts& machine() const { return machine_; }
   bool has_buffers() const { return has_buffers_; }
+  /// Seconds that it worked on cases: a candidate's own time is not in it.
+  double busy_s() const { return busy_s_; }
 
  private:
   explicit OracleSide(std::unique_ptr<worker::TorchWorker> process)
       : process_(std::move(process)), oracle_(*process_) {}
+  template <typename T>
+  Result<T> mine(worker::Answer<T> answer, const char* what);
+  Result<worker::OpenedTask> open_task(const TorchRequest& request);
 
   std::unique_ptr<worker::TorchWorker> process_;
   worker::TorchOracle oracle_;
   worker::DeviceFacts machine_;
   worker::OpenedTask task_;
   std::map<std::pair<std::string, Use>, worker::WindowHandle> windows_;
+  GiveBack give_back_;
+  std::optional<GpuTurn> turn_;
+  bool sound_ = true;  ///< nothing failed: it may serve another judgement
   bool has_buffers_ = false;
+  double busy_s_ = 0;
   std::deque<Json> leaving_;  ///< released, but still known to the oracle
 };
 
@@ -101,14 +119,22 @@ struct RunnerSettings {
 
 class RunnerSide {
  public:
-  RunnerSide(std::unique_ptr<worker::TorchWorker> process, std::string device)
-      : process_(std::move(process)), runner_(*process_), device_(std::move(device)) {}
+  /// A trusted process is given back in the end; a candidate's never is.
+  RunnerSide(std::unique_ptr<worker::TorchWorker> process, std::string device,
+             GiveBack give_back = {})
+      : process_(std::move(process)),
+        runner_(*process_),
+        device_(std::move(device)),
+        give_back_(std::move(give_back)) {}
+  ~RunnerSide();
+  void spoil() { give_back_ = {}; }  ///< what failed once serves nobody else
 
   worker::Answer<worker::LoadedModule> load(const RunnerSettings& settings);
   worker::Answer<worker::CopiedWeights> take(const OracleSide::WeightsAt& weights);
   worker::Answer<worker::CalledModule> call(const Input& input);
   worker::Answer<Json> state(const worker::WindowHandle& window, worker::Region region);
   worker::Answer<void> map(const worker::WindowHandle& window);
+  void forget(int64_t window);
 
   worker::TorchRunner& runner() { return runner_; }
   worker::TorchWorker& process() { return *process_; }
@@ -119,11 +145,16 @@ class RunnerSide {
   std::unique_ptr<worker::TorchWorker> process_;
   worker::TorchRunner runner_;
   std::string device_;
+  GiveBack give_back_;
   worker::DeviceFacts machine_;
   Json module_;
   int64_t call_timeout_ms_ = 60'000;
   std::set<int64_t> mapped_;
 };
+
+/// A worker's fault as ours. What ran out of memory is known by it.
+Error error_of(const worker::WorkerFault& fault);
+bool is_out_of_memory(const Error& error);
 
 /// Room for leaves with guard bands around each.
 uint64_t window_bytes(const std::vector<worker::Leaf>& leaves);

@@ -6,23 +6,17 @@
 
 #include "base/text.h"
 #include "judge/probe_inputs.h"
+#include "judge/torch/cost_plan.h"
+#include "judge/torch/task_check.h"
 
 namespace fiel::judge::torch {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Seconds that correctness may take beyond the probes that are never left out.
-double budget_s(Effort effort) {
-  return effort == Effort::quick ? 15 : effort == Effort::standard ? 60 : 600;
-}
-
-uint32_t repeated_calls(Effort effort) {
-  return effort == Effort::quick ? 8 : effort == Effort::standard ? 32 : 256;
-}
-
 /// Purposes of derived seeds: no two uses meet.
-uint64_t case_seed(uint64_t seed, Probe probe, uint32_t variant, uint32_t use = 0) {
+enum Purpose : uint32_t { kOwnShapes, kOtherShapes, kElsewhere };
+uint64_t case_seed(uint64_t seed, Probe probe, uint32_t variant, uint32_t use = kOwnShapes) {
   return derive_seed(derive_seed(seed, 1 + static_cast<uint64_t>(probe)), variant + 1000ull * use);
 }
 
@@ -35,7 +29,11 @@ class Strict {
 
  private:
   /// One input set and one call on it. False: stop.
-  Result<bool> value_probe(Probe probe, uint32_t variants, const std::string& shapes = {});
+  Result<bool> value_probe(Probe probe, uint32_t variants, const std::string& shapes = {},
+                           Purpose use = kOwnShapes);
+  Result<bool> at_own_shapes();
+  Result<bool> find_place();
+  Result<bool> elsewhere();
   Result<bool> memory_probes();
   Result<bool> one_element(const Case& base);
   Result<bool> weights_in_place(const Case& base);
@@ -44,21 +42,32 @@ class Strict {
   Result<bool> repeated();
   void guards_and_state();
   Result<bool> single(const Case& c, const Slots& slots, ProbeResult& result);
-  bool out_of_time(Probe probe, const std::string& shapes = kGivenShapes);
+  bool out_of_time(Probe probe, const std::string& shapes);
+  double spent_s() const;
+  void say_plan();
+  std::string place_name() const { return place_.empty() ? kGivenShapes : place_; }
 
   TorchCourse& course_;
   uint64_t seed_;
   Clock::time_point begin_;
-  uint32_t shift_ = 0;
+  double waited_before_s_ = 0;
+  CostPlan plan_;
+  std::string place_;   ///< the shape variant where most probes run; empty: the task's own shapes
+  double place_s_ = 0;  ///< what a case costs there
 };
 
+/// Compiling and waiting for the GPU are nobody's probes.
+double Strict::spent_s() const {
+  const double all = std::chrono::duration<double>(Clock::now() - begin_).count();
+  return all - (course_.waited_s() - waited_before_s_);
+}
+
 bool Strict::out_of_time(Probe probe, const std::string& shapes) {
-  const double budget = budget_s(course_.request().options.effort);
-  const double spent = std::chrono::duration<double>(Clock::now() - begin_).count();
-  if (spent < budget) return false;
+  if (spent_s() < plan_.budget_s) return false;
   ProbeResult r = blank(probe, shapes);
   r.outcome = ProbeOutcome::skipped;
-  r.reason = fmt::format("beyond the budget of {:.0f} s; --budget thorough gives more", budget);
+  r.reason =
+      fmt::format("beyond the budget of {:.0f} s; --budget thorough gives more", plan_.budget_s);
   course_.finish(std::move(r));
   return true;
 }
@@ -76,14 +85,15 @@ Result<bool> Strict::single(const Case& c, const Slots& slots, ProbeResult& resu
   return course_.check(c, slots, result);
 }
 
-Result<bool> Strict::value_probe(Probe probe, uint32_t variants, const std::string& shapes) {
+Result<bool> Strict::value_probe(Probe probe, uint32_t variants, const std::string& shapes,
+                                 Purpose use) {
   ProbeResult result = blank(probe, shapes.empty() ? kGivenShapes : shapes);
   bool go_on = true;
   for (uint32_t v = 0; go_on && v < variants; ++v) {
-    const uint64_t seed = case_seed(seed_, probe, v, shapes.empty() ? 0 : 1);
+    const uint64_t seed = case_seed(seed_, probe, v, use);
     // The task's own inputs once with the task's own weights; everything else with new ones.
     std::optional<uint64_t> weights;
-    if (probe != Probe::task_inputs || v > 0) weights = derive_seed(seed, 7);
+    if (probe != Probe::task_inputs || v > 0 || use != kOwnShapes) weights = derive_seed(seed, 7);
     FIEL_TRY(const Case c, course_.oracle().prepare(probe, v, seed, weights, shapes));
     FIEL_TRY(go_on, single(c, {}, result));
     course_.oracle().release(c);
@@ -97,12 +107,12 @@ Result<bool> Strict::value_probe(Probe probe, uint32_t variants, const std::stri
 }
 
 Result<bool> Strict::one_element(const Case& base) {
-  ProbeResult result = blank(Probe::one_element, kGivenShapes);
+  ProbeResult result = blank(Probe::one_element, place_name());
   bool go_on = true;
   for (uint32_t v = 0; go_on && v < 2; ++v) {
     const uint64_t seed = case_seed(seed_, Probe::one_element, v);
     FIEL_TRY(const Case c, course_.oracle().prepare(Probe::one_element, v, seed,
-                                                    base.wish.weights_seed, {}, &base));
+                                                    base.wish.weights_seed, place_, &base));
     FIEL_TRY(go_on, single(c, {}, result));
     course_.oracle().release(c);
   }
@@ -111,7 +121,7 @@ Result<bool> Strict::one_element(const Case& base) {
 }
 
 Result<bool> Strict::new_address(const Case& base) {
-  ProbeResult result = blank(Probe::new_address, kGivenShapes);
+  ProbeResult result = blank(Probe::new_address, place_name());
   Case moved = base;
   moved.probe = Probe::new_address;
   Slots slots{Use::other_inputs, Use::other_outputs, 4096, 0x7f};
@@ -122,10 +132,10 @@ Result<bool> Strict::new_address(const Case& base) {
 
 Result<bool> Strict::weights_in_place(const Case& base) {
   if (course_.oracle().task().weight_bytes == 0) return true;
-  ProbeResult result = blank(Probe::weights_in_place, kGivenShapes);
+  ProbeResult result = blank(Probe::weights_in_place, place_name());
   const uint64_t seed = case_seed(seed_, Probe::weights_in_place, 0);
   FIEL_TRY(const Case c, course_.oracle().prepare(Probe::weights_in_place, 0, base.wish.seed,
-                                                  derive_seed(seed, 9), {}, &base));
+                                                  derive_seed(seed, 9), place_, &base));
   FIEL_TRY(const bool go_on, single(c, {}, result));
   course_.oracle().release(c);
   course_.finish(std::move(result));
@@ -134,10 +144,10 @@ Result<bool> Strict::weights_in_place(const Case& base) {
 
 /// Same buffers with new data; one element changed; the same data elsewhere; weights overwritten.
 Result<bool> Strict::memory_probes() {
-  ProbeResult result = blank(Probe::same_address, kGivenShapes);
+  ProbeResult result = blank(Probe::same_address, place_name());
   const uint64_t seed = case_seed(seed_, Probe::same_address, 0);
   FIEL_TRY(const Case base,
-           course_.oracle().prepare(Probe::same_address, 0, seed, derive_seed(seed_, 77)));
+           course_.oracle().prepare(Probe::same_address, 0, seed, derive_seed(seed_, 77), place_));
   FIEL_TRY(bool go_on, single(base, {}, result));
   course_.finish(std::move(result));
   if (go_on && !base.prepared.dropped) {
@@ -154,10 +164,11 @@ Result<bool> Strict::memory_probes() {
 }
 
 Result<bool> Strict::other_shapes() {
-  for (const worker::ShapeVariant& v : course_.oracle().task().shape_variants) {
-    if (out_of_time(Probe::other_shapes, v.name)) return true;
+  for (const PlacePlan& v : plan_.shapes) {
+    if (v.shape_variant == place_ || course_.refused(v.shape_variant)) continue;
+    if (out_of_time(Probe::other_shapes, v.shape_variant)) return true;
     for (const Probe probe : {Probe::task_inputs, Probe::mixed_signs}) {
-      FIEL_TRY(const bool go_on, value_probe(probe, 1, v.name));
+      FIEL_TRY(const bool go_on, value_probe(probe, 1, v.shape_variant, kOtherShapes));
       if (course_.decided()) return false;
       if (!go_on) break;
     }
@@ -166,24 +177,21 @@ Result<bool> Strict::other_shapes() {
 }
 
 Result<bool> Strict::repeated() {
-  ProbeResult result = blank(Probe::repeated_calls, kGivenShapes);
+  ProbeResult result = blank(Probe::repeated_calls, place_name());
   bool go_on = true;
-  const uint32_t calls = repeated_calls(course_.request().options.effort);
-  const double budget = 1.5 * budget_s(course_.request().options.effort);
+  const double budget_s = 1.5 * plan_.budget_s;
+  const uint32_t calls =
+      repeated_calls(place_s_, budget_s - spent_s(), course_.request().options.effort);
   for (uint32_t i = 0; go_on && i < calls; ++i) {
-    if (std::chrono::duration<double>(Clock::now() - begin_).count() > budget) break;
+    if (i > 0 && spent_s() > budget_s) break;
     const uint64_t seed = case_seed(seed_, Probe::repeated_calls, i);
     // Mostly the weights that are there: a cache of what is derived from them may live.
     const uint64_t weights = derive_seed(seed_, 500 + i / 8);
-    FIEL_TRY(Case c, course_.oracle().prepare(Probe::repeated_calls, i, seed, weights));
+    FIEL_TRY(Case c, course_.oracle().prepare(Probe::repeated_calls, i, seed, weights, place_));
     Slots slots;
     slots.poison = i % 2 == 0 ? 0xff : 0x3d;
     FIEL_TRY(go_on, single(c, slots, result));
     course_.oracle().release(c);
-  }
-  if (result.calls == 0 && result.outcome == ProbeOutcome::passed) {
-    result.outcome = ProbeOutcome::skipped;
-    result.reason = "beyond the budget";
   }
   course_.finish(std::move(result));
   return go_on;
@@ -201,23 +209,87 @@ void Strict::guards_and_state() {
   course_.finish(std::move(state));
 }
 
-Status Strict::run() {
-  course_.expect_steps(28 + repeated_calls(course_.request().options.effort));
-  FIEL_TRY(bool go_on, course_.load());
+/// What the task's own shapes get whatever it costs. The cheapest of these cases tells the price of
+/// the others: the first one may have built something.
+Result<bool> Strict::at_own_shapes() {
+  const bool cheap = plan_.cheap;
+  OracleSide& oracle = course_.oracle();
+  const double before_s = oracle.busy_s();
+  FIEL_TRY(bool go_on, value_probe(Probe::task_inputs, cheap ? 3 : 2));
+  const double each_s = (oracle.busy_s() - before_s) / (cheap ? 3 : 2);
+  if (go_on)
+    plan_ = plan_by_cost(cost_facts(oracle, each_s), course_.request().options.effort,
+                         course_.request().device);
+  place_s_ = each_s;
   if (go_on) {
-    FIEL_TRY(go_on, value_probe(Probe::task_inputs, 3));
+    FIEL_TRY(go_on, value_probe(Probe::mixed_signs, plan_.cheap ? 2 : 1));
+  }
+  if (!go_on || plan_.cheap) return go_on;
+  FIEL_TRY(go_on, value_probe(Probe::outliers, 1));
+  if (go_on && course_.verdict().probes.back().outcome == ProbeOutcome::dropped)
+    return value_probe(Probe::scale_range, 1);
+  return go_on;
+}
+
+/// The smallest shape that the kernel answers at. None: all is done at the task's own.
+Result<bool> Strict::find_place() {
+  for (const PlacePlan& p : plan_.small) {
+    FIEL_TRY(const bool go_on, value_probe(Probe::task_inputs, 1, p.shape_variant, kElsewhere));
+    if (course_.decided()) return false;
+    if (!go_on || course_.verdict().probes.back().outcome != ProbeOutcome::passed) continue;
+    place_ = p.shape_variant;
+    place_s_ = p.case_s;
+    return true;
+  }
+  return true;
+}
+
+void Strict::say_plan() {
+  for (const SkippedShape& s : plan_.left) course_.verdict().skipped_shapes.push_back(s);
+  if (plan_.cheap) return;
+  const std::string where = place_.empty() ? "the rest is done with fewer calls"
+                                           : "the probes of values and state run at " + place_;
+  course_.note(finding(
+      JudgeFinding::planned_by_cost, vgpu::Grade::info,
+      fmt::format("a case takes {:.2f} s at the task's own shapes: {}", plan_.case_s, where),
+      Probe::task_inputs, kGivenShapes, course_.verdict().resources.calls));
+}
+
+/// Value probes where a case is affordable; where none is, one variant each until the time is up.
+Result<bool> Strict::elsewhere() {
+  const bool few = !plan_.cheap && place_.empty();
+  for (const Probe probe : value_probes()) {
+    if (probe == Probe::task_inputs) continue;
+    if (place_.empty() && probe == Probe::mixed_signs) continue;
+    if (few && probe == Probe::outliers) continue;
+    if (out_of_time(probe, place_name())) continue;
+    FIEL_TRY(const bool go_on, value_probe(probe, few ? 1 : variants_of(probe), place_,
+                                           place_.empty() ? kOwnShapes : kElsewhere));
+    if (!go_on) return false;
+  }
+  return true;
+}
+
+Status Strict::run() {
+  course_.expect_steps(60);
+  FIEL_TRY(bool go_on, course_.load());
+  begin_ = Clock::now();
+  waited_before_s_ = course_.waited_s();
+  OracleSide& oracle = course_.oracle();
+  plan_ =
+      plan_by_cost(cost_facts(oracle), course_.request().options.effort, course_.request().device);
+  if (go_on) {
+    FIEL_TRY(go_on, at_own_shapes());
   }
   if (go_on) {
-    FIEL_TRY(go_on, value_probe(Probe::mixed_signs, 2));
+    FIEL_TRY(go_on, find_place());
+    say_plan();
   }
   if (go_on) {
     FIEL_TRY(go_on, memory_probes());
   }
-  for (const Probe probe : value_probes()) {
-    if (!go_on) return {};
-    if (probe == Probe::task_inputs || probe == Probe::mixed_signs) continue;
-    if (out_of_time(probe)) continue;
-    FIEL_TRY(go_on, value_probe(probe, variants_of(probe)));
+  if (go_on) {
+    FIEL_TRY(go_on, elsewhere());
   }
   if (go_on) {
     FIEL_TRY(go_on, other_shapes());
@@ -235,42 +307,6 @@ Status Strict::run() {
 }
 
 }  // namespace
-
-Result<bool> check_task(OracleSide& oracle, const TorchRequest& request, Verdict& verdict) {
-  const worker::OpenedTask& task = oracle.task();
-  for (const std::string& w : task.warnings)
-    verdict.findings.push_back(finding(JudgeFinding::task_warning, vgpu::Grade::info, w,
-                                       Probe::task_inputs, kGivenShapes, 0));
-  verdict.status = VerdictStatus::task_void;
-  if (task.void_why || task.randomness == "void") {
-    verdict.reason = printable(task.void_why.value_or("its reference is random"), 600);
-    return false;
-  }
-  std::vector<Case> cases;
-  Json ids = Json::array();
-  for (const auto& [probe, variant] : {std::pair{Probe::task_inputs, 10u},
-                                       {Probe::mixed_signs, 10u},
-                                       {Probe::task_inputs, 11u},
-                                       {Probe::scale_range, 10u}}) {
-    const uint64_t seed = case_seed(request.options.seed, probe, variant);
-    FIEL_TRY(Case c, oracle.prepare(probe, variant % 10, seed, derive_seed(seed, 7)));
-    if (!c.prepared.dropped) ids.push_back(c.prepared.id);
-    cases.push_back(std::move(c));
-  }
-  auto tried = oracle.oracle().impostors(ids);
-  if (!tried) return fail(worker::to_error(tried.error()).with_context("trying wrong answers"));
-  for (const Case& c : cases)
-    if (!c.prepared.dropped) oracle.release(c);
-  for (const worker::Impostor& i : *tried) {
-    verdict.void_checks.push_back({i.name, i.rejected, i.rejected_by});
-    if (i.rejected) continue;
-    verdict.reason =
-        fmt::format("{} would pass every probe: the task cannot tell right from wrong", i.name);
-    return false;
-  }
-  verdict.status = VerdictStatus::undecided;
-  return true;
-}
 
 Status run_strict(TorchCourse& course) {
   Strict strict(course);

@@ -11,9 +11,6 @@
 
 namespace fiel::judge::torch {
 
-/// Before any candidate runs: can the task tell right from wrong? False: the verdict is task_void.
-Result<bool> check_task(OracleSide& oracle, const TorchRequest& request, Verdict& verdict);
-
 /// Loads the candidate and tries it.
 Status run_strict(TorchCourse& course);
 

@@ -85,11 +85,11 @@ Result<Session::Slots> Session::lay_out(Contestant& side) {
   worker::TorchOracle& oracle = course_.oracle().oracle();
   worker::SlotsRequest wish{.case_id = case_.prepared.id, .count = 1};
   const auto one = oracle.slots(wish);
-  if (!one) return fail(worker::to_error(one.error()).with_context("slots of timed calls"));
+  if (!one) return fail(error_of(one.error()).with_context("slots of timed calls"));
   slot_bytes_ = one->inputs_bytes + one->outputs_bytes;
   wish.count = slots_ = slots_of(slot_bytes_);
   const auto sizes = oracle.slots(wish);
-  if (!sizes) return fail(worker::to_error(sizes.error()).with_context("slots of timed calls"));
+  if (!sizes) return fail(error_of(sizes.error()).with_context("slots of timed calls"));
   FIEL_TRY(const auto* in,
            course_.oracle().window(side.windows, Use::timed_inputs, sizes->inputs_bytes));
   FIEL_TRY(const auto* out,
@@ -97,7 +97,7 @@ Result<Session::Slots> Session::lay_out(Contestant& side) {
   wish.inputs_window = in->id;
   wish.outputs_window = out->id;
   auto laid = oracle.slots(wish);
-  if (!laid) return fail(worker::to_error(laid.error()).with_context("slots of timed calls"));
+  if (!laid) return fail(error_of(laid.error()).with_context("slots of timed calls"));
   for (const worker::WindowHandle* w : {in, out})
     if (const auto mapped = side.runner->map(*w); !mapped) side.drop(mapped.error().what);
   return Slots{std::move(*laid), in->id, out->id};
@@ -108,14 +108,19 @@ Status Session::enter(Contestant& side) {
   if (weights.any)
     if (const auto taken = side.runner->take(weights); !taken) side.drop(taken.error().what);
   if (!side.present()) return {};
-  FIEL_TRY(Slots slots, lay_out(side));
+  auto laid = lay_out(side);
+  if (!laid && side.trusted && is_out_of_memory(laid.error())) {
+    side.drop("no room beside the others: " + laid.error().what);
+    return {};
+  }
+  FIEL_TRY(Slots slots, std::move(laid));
   if (!side.present()) return {};
   FIEL_TRY(Fd control, control_page());
   Json request = Json::object({{"module", side.runner->module()},
                                {"inputs_window", slots.inputs_window},
                                {"outputs_window", slots.outputs_window},
                                {"slots", slots.laid.layout},
-                               {"graph", false}});
+                               {"graph", course_.request().timing == Timing::graph}});
   if (const auto sent = side.runner->runner().start_time(std::move(request), control.get());
       !sent) {
     side.drop(sent.error().what);
@@ -128,6 +133,7 @@ Status Session::enter(Contestant& side) {
 worker::OpenClock Session::opening() const {
   worker::OpenClock clock;
   clock.case_id = case_.prepared.id;
+  clock.cold = course_.request().timing != Timing::warm;
   for (size_t i = 0; i < entered_.size(); ++i)
     clock.runners.push_back({entered_[i].slots, static_cast<int>(i), entered_[i].side->trusted});
   clock.seed = derive_seed(course_.request().options.seed, 4242) >> 1;
@@ -156,7 +162,7 @@ Result<worker::TimedSamples> Session::next_chunk(const worker::ClockChunk& chunk
     for (const Entered& e : entered_) options.descriptors.push_back(e.control.get());
   auto reply =
       clock_ ? oracle.time_on(*clock_, chunk, options) : oracle.time(opening(), chunk, options);
-  if (!reply) return fail(worker::to_error(reply.error()).with_context("timing"));
+  if (!reply) return fail(error_of(reply.error()).with_context("timing"));
   clock_ = reply->clock;
   return std::move(*reply);
 }
@@ -173,6 +179,8 @@ void Session::take(const worker::TimedSamples& reply) {
   for (Entered& e : entered_) {
     e.side->side.calls_a_sample = reply.calls;
     e.side->side.held = reply.held;
+    e.side->side.cold = course_.request().timing != Timing::warm;
+    e.side->side.graph = course_.request().timing == Timing::graph;
   }
   for (const worker::TimedSample& s : reply.samples) {
     const size_t at = static_cast<size_t>(s.runner);
@@ -218,6 +226,11 @@ bool Session::wrong_answers(const worker::TimedSamples& reply) {
     return true;
   }
   if (reply.runners.empty() || !reply.runners[0].ended) return false;
+  if (course_.request().timing == Timing::graph) {
+    // What cannot be captured is no wrong kernel: without graphs it may run well.
+    course_.verdict().measurement->why = "not timed as a graph: " + *reply.runners[0].ended;
+    return true;
+  }
   course_.decide(VerdictStatus::runtime_error,
                  "it left the timed calls: " + *reply.runners[0].ended);
   return true;
@@ -360,11 +373,17 @@ Status measure(TorchCourse& course, const Workers& workers) {
   Verdict& v = course.verdict();
   v.measurement = Measurement{};
   v.measurement->memory.setup_ms = course.setup_ms();
-  const std::optional<Calibration> calibration = calibration_for(course);
+  GpuTurn& turn = course.oracle().turn();
+  turn.end();
   FIEL_TRY(auto all, assemble(course, workers));
+  FIEL_TRY_STATUS(turn.take(Share::shared));
   FIEL_TRY_STATUS(compare_accuracy(course, all));
+  FIEL_TRY_STATUS(turn.take(Share::exclusive));
+  const std::optional<Calibration> calibration = calibration_for(course);
   Session session(course, all);
   FIEL_TRY_STATUS(session.run());
+  constexpr Use kTimed[] = {Use::timed_inputs, Use::timed_outputs};
+  drop_windows(course, all, kTimed);
   judge_floor(course, calibration);
   if (!course.decided() && !session.timed_case().prepared.dropped)
     FIEL_TRY_STATUS(record_accounts(course, all, session.timed_case()));

@@ -1,5 +1,6 @@
 """Opening a task, and the windows: mixins of Oracle."""
 
+import gc
 import hashlib
 import time
 
@@ -41,6 +42,21 @@ class Windows:
         window.close()
         return {}
 
+    def op_reset(self, message: dict, context: Context) -> dict:
+        """As it was before the first task, for the next one."""
+        for clock in self.__dict__.pop("clocks", {}).values():
+            clock.leave()
+        self.__dict__.pop("slot_sets", None)
+        self.cases = None
+        for window in self.windows.values():
+            window.close()
+        self.windows.clear()
+        gc.collect()
+        if self.device != "cpu":
+            self.synchronise()
+            torch.cuda.empty_cache()
+        return {}
+
     def window_of(self, number) -> Window:
         window = self.windows.get(number)
         if window is None:
@@ -80,7 +96,9 @@ class Opening:
                 "weights": align(weight_bytes + (len(weights) + 1) * (GUARD_BYTES + 256)),
             },
             "floor": self._floor(task),
-            "shape_variants": [{"name": v.name, "note": v.note} for v in task.variants.values()],
+            "shape_variants": [
+                {"name": v.name, "note": v.note, "input_bytes": v.input_bytes(task.inputs)}
+                for v in task.variants.values()],
             "warnings": list(dict.fromkeys(task.warnings)),
             "randomness": "void" if void else task.randomness, "void": void, "prepare_s": prepare_s,
         }

@@ -7,11 +7,12 @@ from ..channel import Context
 from ..hello import describe
 from .judging import Judging
 from .measure import MeasureOperations
+from .memory_watch import MemoryWatch
 from .opening import Opening, Windows
 from .timed_cases import TimedCases
 
 
-class Oracle(Opening, Judging, TimedCases, MeasureOperations, Windows):
+class Oracle(Opening, Judging, TimedCases, MeasureOperations, MemoryWatch, Windows):
     """`device` is cpu or cuda:N. Whatever goes wrong without a Fault is the task's doing."""
 
     blame = "task"

@@ -4,10 +4,11 @@ A batch of one, an odd one, irregular images. Which are legal is found by trying
 """
 
 import dataclasses
+import math
 
 import torch
 
-from ..values import flatten, rebuild
+from ..values import DTYPES, flatten, rebuild
 from .domains import Domain
 
 MAX_VARIANTS, MAX_TRIES = 6, 12
@@ -29,6 +30,15 @@ class ShapeVariant:
             if d.kind == "index" and d.high < self.old else d
             for d in domains
         ]
+
+    def input_bytes(self, leaves: list[dict]) -> int:
+        """Of the cut inputs: what a case costs goes with it."""
+        total = 0
+        for i, leaf in enumerate(leaves):
+            cut = {d for j, d in self.places if j == i}
+            sizes = [self.new if d in cut else size for d, size in enumerate(leaf["shape"])]
+            total += math.prod(sizes) * DTYPES[leaf["dtype"]].itemsize
+        return total
 
     def apply(self, inputs, domains: list[Domain]):
         """Cut inputs, in memory of their own."""

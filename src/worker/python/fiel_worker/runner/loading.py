@@ -79,6 +79,20 @@ class Loading:
             torch.cuda.empty_cache()
         return {}
 
+    def op_reset(self, message: dict, context: Context) -> dict:
+        """As it was before the first module: for trusted runners, which serve several tasks."""
+        for number in list(self.modules):
+            self.op_unload({"module": number}, context)
+        for window in self.windows.values():
+            window.close()
+        self.windows.clear()
+        if "torch._dynamo" in sys.modules:
+            torch._dynamo.reset()
+        gc.collect()
+        if self.device.startswith("cuda"):
+            torch.cuda.empty_cache()
+        return {}
+
     def module(self, name) -> Loaded:
         found = self.modules.get(name)
         if found is None:

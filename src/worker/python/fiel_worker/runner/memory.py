@@ -1,5 +1,6 @@
 """Device memory of this side: PyTorch's own peak, and what the driver sees."""
 
+import gc
 import resource
 
 import torch
@@ -9,7 +10,8 @@ from ..channel import Context
 
 class Memory:
     def op_memory(self, message: dict, context: Context) -> dict:
-        """`reset` begins new peaks behind the answer."""
+        """`reset` begins new peaks behind the answer, with nothing kept for later: what the next call
+        needs it takes from the device."""
         module = self.module(message["module"])
         if not self.device.startswith("cuda"):
             resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -25,6 +27,8 @@ class Memory:
             "resident_peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         }
         if message.get("reset"):
+            gc.collect()
+            torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats(self.device)
         return answer
 

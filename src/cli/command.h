@@ -54,6 +54,7 @@ Command explain_command();
 Command doctor_command();
 Command tasks_command();
 Command cache_command();
+Command agent_command();
 Command daemon_command();
 Command ask_command();
 Command version_command();

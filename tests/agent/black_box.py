@@ -87,6 +87,116 @@ class Workspaces(Case):
         self.assertIn("fiel daemon", out.stderr)
 
 
+def turn(text, *calls, usage=(10, 5)):
+    return {"text": text, "calls": [{"name": n, "arguments": a} for n, a in calls],
+            "usage": {"input_tokens": usage[0], "output_tokens": usage[1]}}
+
+
+def write(source):
+    return ("write", {"path": "kernel.cu", "text": source})
+
+
+class Agents(Case):
+    def script(self, *turns):
+        path = self.folder / "script.jsonl"
+        path.write_text("".join(json.dumps(t) + "\n" for t in turns))
+        return str(path)
+
+    def agent(self, *words, code=0, **more):
+        out = self.fiel("agent", TASK, "--workspace", str(self.work), "--json", *words, code=code, **more).stdout
+        return json.loads(out)
+
+    def test_a_scripted_proposer_goes_from_wrong_to_submitted(self):
+        script = self.script(turn("first", write(WRONG), ("verify", {"note": "no tail"})),
+                             turn("better", write(RIGHT), ("compile", {}), ("verify", {"note": "with a tail"})),
+                             turn("good", ("submit", {})))
+        atif = self.folder / "atif.json"
+        r = self.agent("--script", script, "--atif", str(atif), "--prices", "3,15")
+        self.assertEqual((r["exit_status"], r["turns"]), ("submitted", 3))
+        self.assertEqual(r["scored"]["status"], "correct")
+        self.assertEqual(r["best_judged_again"]["status"], "correct")
+        self.assertAlmostEqual(r["cost"]["cost"], (30 * 3 + 15 * 15) / 1e6)
+        self.assertEqual(len(json.loads(atif.read_text())["steps"]), 4)
+        ledger = (self.folder / ".work.fiel/ledger.jsonl").read_text().splitlines()
+        self.assertEqual([json.loads(line)["note"] for line in ledger], ["no tail", "with a tail", ""])
+
+    def test_a_wrong_submission_is_scored_though_a_right_one_came_before(self):
+        script = self.script(turn("", write(RIGHT), ("verify", {})), turn("", write(WRONG), ("submit", {})))
+        r = self.agent("--script", script, code=1)
+        self.assertEqual((r["scored"]["status"], r["best"]["status"]), ("incorrect", "correct"))
+
+    def test_a_run_without_any_judged_kernel_has_nothing_to_score(self):
+        r = self.agent("--script", self.script(turn("I will not.")), code=5)
+        self.assertEqual((r["exit_status"], r["scored"]), ("final_answer", None))
+
+    def test_a_killed_run_is_resumed(self):
+        slow = turn("", ("shell", {"command": "touch begun; sleep 60"}))
+        script = self.script(turn("", write(RIGHT)), slow, turn("", ("submit", {})))
+        words = [FIEL, "agent", TASK, "--workspace", str(self.work), "--script", script]
+        first = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(1200):
+            if (self.work / "begun").exists():
+                break
+            time.sleep(0.05)
+        first.kill()
+        first.wait()
+        r = self.agent("--script", script, "--resume")
+        self.assertEqual((r["exit_status"], r["turns"]), ("submitted", 3))
+        lines = (self.folder / ".work.fiel/trajectory.jsonl").read_text()
+        self.assertIn("interrupted: no result was kept", lines)
+
+    def test_a_replayed_endpoint_answers_in_the_place_of_a_model(self):
+        def exchange(name, arguments):
+            call = {"id": "a", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+            body = {"choices": [{"index": 0, "message": {"content": None, "tool_calls": [call]},
+                                 "finish_reason": "tool_calls"}], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
+            return json.dumps({"response": {"status": 200, "headers": {"content-type": "application/json"},
+                                            "body": json.dumps(body), "end": "complete"}})
+        replay = self.folder / "talk.jsonl"
+        replay.write_text("\n".join([exchange(*write(RIGHT)), exchange("submit", {})]) + "\n")
+        r = self.agent("--model", "m", "--replay", str(replay))
+        self.assertEqual((r["exit_status"], r["scored"]["status"]), ("submitted", "correct"))
+        self.assertEqual(r["cost"]["input_tokens"], 14)
+
+    def test_a_live_endpoint_is_recorded_without_its_key(self):
+        server = subprocess.Popen([sys.executable, str(SOURCE / "tests/agent/model_server.py")],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.stdin.close)
+        port = server.stdout.readline().strip()
+        record = self.folder / "talk.jsonl"
+        r = self.agent("--model", "m", "--base-url", f"http://127.0.0.1:{port}/hello/v1", "--record", str(record),
+                       code=5, env={"OPENAI_API_KEY": "sk-secret-0123456789"})
+        self.assertEqual(r["exit_status"], "final_answer")
+        self.assertIn("hel", record.read_text())
+        for path in [record, *(self.folder / ".work.fiel").rglob("*"), *self.work.rglob("*")]:
+            if path.is_file():
+                self.assertNotIn("sk-secret", path.read_text(errors="replace"), path)
+
+    def test_another_agents_program_works_under_the_same_budgets(self):
+        right = self.folder / "right.cu"
+        right.write_text(RIGHT)
+        command = f"cp '{right}' {{workspace}}/kernel.cu && bin/verify && echo x >> task.toml && bin/submit && bin/verify"
+        r = self.agent("--external", command, "--kernels", "2")
+        self.assertEqual((r["exit_status"], r["scored"]["verb"]), ("submitted", "submit"))
+        self.assertEqual(r["changed_fixed_files"], ["task.toml"])
+        log = (self.folder / ".work.fiel/external.log").read_text()
+        self.assertIn("no judgements are left", log)
+
+    def test_a_program_that_does_not_end_is_ended(self):
+        r = self.agent("--external", "sleep 1000 & sleep 1000", "--wall", "1", code=5)
+        self.assertEqual(r["exit_status"], "wall_limit")
+
+    def test_misuse_is_named(self):
+        for words in (["--model", "m", "--cost", "3", "--base-url", "http://x"], [], ["--script", "missing"],
+                      ["--model", "m", "--base-url", "ftp://x"], ["--model", "m", "--api", "chatt"]):
+            p = self.fiel("agent", TASK, "--workspace", str(self.work), *words, code=2,
+                          env={"OPENAI_API_KEY": ""})
+            self.assertIn("error:", p.stderr)
+            self.assertFalse(self.work.exists(), words)
+
+
 class Words(Case):
     def test_misuse_is_named(self):
         for words in (["init", str(self.folder), "--workspace", str(self.work)], ["daemon", str(self.folder)],

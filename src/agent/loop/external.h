@@ -1,0 +1,29 @@
+// A command-line coding agent in a workspace: a program of somebody else, under our budgets.
+//
+//   FIEL_TRY(ExternalEnd end, run_external({"their-agent -p 'read SKILL.md' {workspace}", …},
+//                                          workspace, desk));
+//
+// It runs as the user's own program, with the user's environment and network (it has to reach its
+// model): whoever wants it confined starts fiel inside a container. While it runs the judge answers
+// at the workspace's socket; afterwards everything it started is ended.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "agent/loop/episode.h"
+
+namespace fiel::agent {
+
+struct ExternalRequest {
+  std::string command;  ///< for /bin/sh -c; {workspace} becomes the folder, quoted
+  int64_t max_wall_ms = 0;
+  std::function<bool()> interrupted;  ///< may be empty
+};
+
+/// Its output goes to `external.log` in the state folder, the first 16 MiB of it. The result is
+/// scored as an episode's.
+Result<EpisodeResult> run_external(const ExternalRequest& request, const Workspace& workspace,
+                                   Desk& desk);
+
+}  // namespace fiel::agent

@@ -1,0 +1,252 @@
+// fiel agent: a language model (or another agent's program) writes a kernel under the judge's eyes.
+#include <fmt/core.h>
+
+#include <cmath>
+#include <filesystem>
+#include <memory>
+
+#include "agent/loop/episode.h"
+#include "agent/loop/external.h"
+#include "agent/model/curl_transport.h"
+#include "agent/model/http_model.h"
+#include "agent/model/replay.h"
+#include "agent/model/scripted_model.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "judge/codes.h"
+
+namespace fiel::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<double> number_value(const Arguments& arguments, std::string_view flag, double fallback) {
+  const auto word = arguments.value(flag);
+  if (!word) return fallback;
+  const auto json = Json::parse(*word);
+  if (!json || !json->is_number() || !(json->as_double() >= 0))
+    return fail(ErrorCode::usage,
+                fmt::format("{} needs a number, not '{}'", flag, printable(*word, 60)));
+  return json->as_double();
+}
+
+/// A model and what it stands on.
+struct Proposer {
+  agent::CurlTransport curl;
+  std::unique_ptr<agent::HttpTransport> transport;  ///< replay or recording
+  std::unique_ptr<agent::Model> model;
+  agent::ScriptedModel* script = nullptr;
+};
+
+Result<agent::Endpoint> endpoint_of(const Arguments& arguments) {
+  FIEL_TRY(const std::string api,
+           word_value(arguments, "--api", {"chat", "responses", "anthropic"}, "chat"));
+  FIEL_TRY(const std::string echo,
+           word_value(arguments, "--reasoning", {"learned", "always", "never"}, "learned"));
+  const auto replayed = arguments.has("--replay");
+  FIEL_TRY(agent::Endpoint e,
+           agent::Endpoint::from_environment(
+               api == "chat"        ? agent::Api::chat
+               : api == "responses" ? agent::Api::responses
+                                    : agent::Api::anthropic,
+               replayed ? "http://replay/v1" : arguments.value("--base-url").value_or(""),
+               arguments.value("--model").value_or("")));
+  e.echo = echo == "always"  ? agent::ReasoningEcho::always
+           : echo == "never" ? agent::ReasoningEcho::never
+                             : agent::ReasoningEcho::learned;
+  e.settings.effort = arguments.value("--effort").value_or("");
+  FIEL_TRY(const uint64_t thinking, unsigned_value(arguments, "--thinking", 0, 1'000'000));
+  e.settings.thinking_tokens = static_cast<uint32_t>(thinking);
+  e.settings.want_token_ids = arguments.has("--token-ids");
+  if (arguments.has("--temperature")) {
+    FIEL_TRY(e.settings.temperature, number_value(arguments, "--temperature", 1));
+  }
+  return e;
+}
+
+Result<std::unique_ptr<Proposer>> proposer_of(const Arguments& arguments, const Context& context) {
+  auto p = std::make_unique<Proposer>();
+  if (const auto script = arguments.value("--script")) {
+    FIEL_TRY(agent::ScriptedModel model, agent::ScriptedModel::open(*script));
+    auto owned = std::make_unique<agent::ScriptedModel>(std::move(model));
+    p->script = owned.get();
+    p->model = std::move(owned);
+    return p;
+  }
+  if (!arguments.has("--model"))
+    return fail(ErrorCode::usage, "'fiel agent' needs a model",
+                "--model NAME, with --base-url for a server of your own");
+  FIEL_TRY(const agent::Endpoint endpoint, endpoint_of(arguments));
+  if (const auto file = arguments.value("--replay")) {
+    FIEL_TRY(agent::ReplayTransport replay, agent::ReplayTransport::open(*file));
+    p->transport = std::make_unique<agent::ReplayTransport>(std::move(replay));
+  } else if (const auto record = arguments.value("--record")) {
+    p->transport = std::make_unique<agent::RecordingTransport>(p->curl, *record, endpoint.key);
+  }
+  auto model = std::make_unique<agent::HttpModel>(
+      endpoint, p->transport ? *p->transport : static_cast<agent::HttpTransport&>(p->curl));
+  model->interrupted = context.interrupted;
+  model->on_retry = [&context](const agent::ModelFailure& f, int64_t wait_ms) {
+    context.story(fmt::format("model: {}: {}; again in {:.0f} s\n", name_of(f.kind),
+                              printable(f.message, 200), static_cast<double>(wait_ms) / 1000));
+  };
+  p->model = std::move(model);
+  return p;
+}
+
+Result<agent::EpisodeOptions> episode_options(const Arguments& arguments, const Context& context) {
+  agent::EpisodeOptions o;
+  FIEL_TRY(const uint64_t turns, unsigned_value(arguments, "--turns", 200, 100'000));
+  FIEL_TRY(const uint64_t window, unsigned_value(arguments, "--context", 131'072, 10'000'000));
+  FIEL_TRY(const uint64_t output, unsigned_value(arguments, "--output", 16'384, 1'000'000));
+  FIEL_TRY(const uint64_t tokens, unsigned_value(arguments, "--tokens", 0, 1ull << 40));
+  FIEL_TRY(const uint64_t wall, unsigned_value(arguments, "--wall", 0, 30 * 86'400));
+  FIEL_TRY(o.max_cost, number_value(arguments, "--cost", 0));
+  o.max_turns = static_cast<uint32_t>(turns);
+  o.context_tokens = static_cast<int64_t>(window);
+  o.max_output_tokens = static_cast<uint32_t>(output);
+  o.max_tokens = static_cast<int64_t>(tokens);
+  o.max_wall_ms = static_cast<int64_t>(wall) * 1000;
+  if (const auto words = arguments.value("--prices")) {
+    FIEL_TRY(o.prices, agent::parse_prices(*words));
+  }
+  if (o.max_cost > 0 && !o.prices)
+    return fail(ErrorCode::usage, "--cost needs --prices", "--prices 3,0.3,15");
+  FIEL_TRY(const std::string calls,
+           word_value(arguments, "--calls", {"native", "both", "text"}, "native"));
+  o.native_calls = calls != "text";
+  o.text_calls = calls != "native";
+  if (arguments.has("--require-isolation")) o.tools.isolation.required = sandbox::Level::namespaces;
+  o.interrupted = context.interrupted;
+  o.on_step = [&context](uint32_t turn, const std::string& what) {
+    context.story(fmt::format("{:>4}  {}\n", turn, what));
+  };
+  return o;
+}
+
+/// The workspace that is there, or a new one made as `fiel init` makes it.
+Result<agent::Workspace> workspace_of(const Arguments& arguments, const Context& context) {
+  const std::string& task = arguments.positional[0];
+  const std::string folder =
+      arguments.value("--workspace").value_or(fs::path(task).stem().string() + ".work");
+  if (arguments.has("--resume")) return agent::Workspace::open(folder);
+  std::vector<std::string> words = {"init", task, "--workspace", folder};
+  for (const char* flag : {"--device", "--python", "--layout"})
+    if (const auto value = arguments.value(flag)) words.insert(words.end(), {flag, *value});
+  // Its own errors were printed.
+  if (const int code = run_cli(words, context); code != 0)
+    return fail(code == 2 ? ErrorCode::usage : ErrorCode::environment,
+                "no workspace could be made");
+  return agent::Workspace::open(folder);
+}
+
+std::string entry_text(const char* title, const std::optional<agent::LedgerEntry>& e) {
+  if (!e) return "";
+  std::string text = fmt::format("{:<10}{} {}", title, e->status, e->kernel.substr(0, 12));
+  if (e->ratio > 0) text += fmt::format("  {:.3f}x (at least {:.3f}x)", e->ratio, e->ratio_low);
+  if (!e->correct() && !e->reason.empty()) text += "  " + e->reason;
+  return text + "\n";
+}
+
+int exit_code_of(const agent::EpisodeResult& r) {
+  if (r.status == agent::ExitStatus::interrupted) return 130;
+  if (!r.scored) return r.status == agent::ExitStatus::model_failed ? 3 : 5;
+  if (r.scored->correct()) return 0;
+  return judge::exit_code_of(
+      judge::parse_status(r.scored->status).value_or(judge::VerdictStatus::harness_fault));
+}
+
+Result<int> report(const agent::EpisodeResult& r, const agent::Workspace& workspace,
+                   const Arguments& arguments, const Context& context) {
+  if (const auto file = arguments.value("--atif")) {
+    FIEL_TRY(const agent::Trajectory t, agent::Trajectory::open(workspace.trajectory()));
+    FIEL_TRY_STATUS(write_file_atomic(*file, agent::to_atif(t).dump(1) + "\n"));
+  }
+  if (arguments.has("--json")) {
+    context.print_json(to_json(r));
+    return exit_code_of(r);
+  }
+  context.print(fmt::format("{:<10}{}{}{}\n{:<10}{} turns, {} tokens\n", "ended", name_of(r.status),
+                            r.detail.empty() ? "" : ": ", r.detail, "used", r.turns,
+                            r.cost["input_tokens"].as_int() + r.cost["output_tokens"].as_int()));
+  context.print(entry_text("scored", r.scored));
+  context.print(entry_text("best", r.best));
+  context.print(entry_text("  again", r.best_again));
+  for (const std::string& name : r.changed_files)
+    context.print(fmt::format("{:<10}{} was changed and put back\n", "note", name));
+  return exit_code_of(r);
+}
+
+Result<int> run(const Arguments& arguments, const Context& context) {
+  if (arguments.positional.size() != 1)
+    return fail(ErrorCode::usage, "'fiel agent' needs a task",
+                "fiel agent tasks/softmax.toml --model NAME");
+  FIEL_TRY(agent::EpisodeOptions options, episode_options(arguments, context));
+  std::unique_ptr<Proposer> proposer;
+  if (!arguments.has("--external")) {
+    FIEL_TRY(proposer, proposer_of(arguments, context));
+  }
+  FIEL_TRY(const agent::Workspace workspace, workspace_of(arguments, context));
+  agent::DeskOptions desk_options;
+  FIEL_TRY(const uint64_t kernels, unsigned_value(arguments, "--kernels", 100, 100'000));
+  desk_options.max_judged = static_cast<uint32_t>(kernels);
+  FIEL_TRY(agent::Desk desk, agent::Desk::open(workspace, desk_options));
+  if (const auto command = arguments.value("--external")) {
+    FIEL_TRY(const agent::EpisodeResult r,
+             run_external({*command, options.max_wall_ms, context.interrupted}, workspace, desk));
+    return report(r, workspace, arguments, context);
+  }
+  if (proposer->script != nullptr) {
+    FIEL_TRY(const agent::Trajectory before, agent::Trajectory::open(workspace.trajectory()));
+    proposer->script->skip(before.turns());
+  }
+  options.about = Json::object({{"task", arguments.positional[0]}});
+  agent::Episode episode(workspace, desk, *proposer->model, options);
+  FIEL_TRY(const agent::EpisodeResult r, episode.run());
+  return report(r, workspace, arguments, context);
+}
+
+std::vector<Flag> flags() {
+  return {{"--model", "NAME", "as the endpoint calls it"},
+          {"--api", "NAME", "chat (default), responses, anthropic"},
+          {"--base-url", "URL", "of the endpoint; else OPENAI_BASE_URL, ANTHROPIC_BASE_URL"},
+          {"--workspace", "DIR", "where it works (TASK.work)"},
+          {"--resume", "", "go on with the run of that workspace"},
+          {"--turns", "N", "of the model (200)"},
+          {"--tokens", "N", "input and output of all requests (no limit)"},
+          {"--cost", "AMOUNT", "in the currency of --prices (no limit)"},
+          {"--prices", "IN,CACHED,OUT", "per million tokens"},
+          {"--wall", "SECONDS", "of this run (no limit)"},
+          {"--kernels", "N", "that may be judged (100)"},
+          {"--context", "TOKENS", "that the model takes (131072)"},
+          {"--output", "TOKENS", "of one reply (16384)"},
+          {"--calls", "NAME", "native (default), both: also calls in the text, text: only those"},
+          {"--reasoning", "NAME", "sent back to the server: learned (default), always, never"},
+          {"--effort", "NAME", "of reasoning: low, medium, high"},
+          {"--thinking", "TOKENS", "Anthropic's budget of thinking (0)"},
+          {"--temperature", "T", "of sampling"},
+          {"--token-ids", "", "ask for token ids and log-probabilities, for training"},
+          {"--record", "FILE", "keep every exchange with the model"},
+          {"--replay", "FILE", "answer from such a recording"},
+          {"--script", "FILE", "a scripted proposer instead of a model"},
+          {"--external", "CMD", "another agent's program: 'their-agent {workspace}'"},
+          {"--atif", "FILE", "also write the trajectory as ATIF"},
+          {"--layout", "NAME", "of the workspace: fiel (default), cuda-agent"},
+          {"--device", "NAME", "that the judge uses"},
+          {"--python", "FILE", "the Python that has PyTorch"},
+          {"--require-isolation", "", "shell commands only inside the full sandbox"},
+          kJsonFlag};
+}
+
+}  // namespace
+
+Command agent_command() {
+  return {{"agent", "TASK", "a language model writes a kernel, and the judge scores it", flags(),
+           "Keys come from OPENAI_API_KEY or ANTHROPIC_API_KEY. The submission is what is scored,\n"
+           "else the last judged kernel; the best of the run is judged once more and reported\n"
+           "apart. Every step is kept: --resume goes on after a kill."},
+          run};
+}
+
+}  // namespace fiel::cli

@@ -585,6 +585,7 @@ bool special_model(const Instruction& in, const uint64_t* s, Expected& e) {
       break;
     case Opcode::tanh:
       e.reference = std::tanh(x);
+      e.max_ulp = 2049;  // twelve bits of 24
       break;
     case Opcode::rcp:
       e.reference = 1.0L / x;

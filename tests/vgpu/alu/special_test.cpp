@@ -89,7 +89,7 @@ const Bound kBounds[] = {
      0x1p-24},
     {"sin.approx.f32 %f0, %f1;", [](double x) { return std::sin(x); }, -0x1p-20f, -0x1p127f, 1.0,
      0x1p-24},
-    {"tanh.approx.f32 %f0, %f1;", [](double x) { return std::tanh(x); }, 0x1p-140f, 20.0f, 1.0,
+    {"tanh.approx.f32 %f0, %f1;", [](double x) { return std::tanh(x); }, 0x1p-140f, 20.0f, 2049.0,
      1e99},
     {"rsqrt.approx.f32 %f0, %f1;", rsqrt, 0x1p-149f, 0x1p127f, 0.51, 1e99},
     {"rcp.approx.f32 %f0, %f1;", rcp, 0x1p-126f, 0x1p127f, 0.51, 1e99},

@@ -76,6 +76,15 @@ class Values(unittest.TestCase):
             self.assertTrue(row["rejected"], row)
         oracle.close()
 
+    def test_outputs_that_are_nowhere_are_wrong_and_no_fault(self):
+        oracle = Oracle(SOFTMAX)
+        self.addCleanup(oracle.close)
+        case = oracle.prepare()["case"]
+        for change in ({"offset": None}, {"offset": 1 << 50}, {"offset": -4}, {"stride": [1]},
+                       {"stride": ["x", 1]}):
+            reply = oracle.judge(case, after=lambda o, placed, value: value["leaves"][0].update(change))
+            self.assertIn("nowhere", reply["structure"], change)
+
     def test_nested_values_in_any_strides(self):
         oracle = Oracle(NESTED)
         case = oracle.prepare("mixed-signs")["case"]

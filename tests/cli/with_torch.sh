@@ -8,4 +8,4 @@ if ! FIEL_PYTHON=$("$here/../python/venv.sh"); then
   echo "no Python with PyTorch" >&2
   exit 77
 fi
-exec env FIEL_PYTHON="$FIEL_PYTHON" "$@"
+exec env FIEL_PYTHON="$FIEL_PYTHON/bin/python" "$@"

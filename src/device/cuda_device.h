@@ -7,6 +7,7 @@
 //
 // Addresses are checked against what was allocated before the driver sees them. What only the
 // virtual GPU can see (races, uninitialised reads, out of bounds by a little) is not reported here.
+// One a process, which gives everything back by ending; nothing is released before.
 // After a sticky error or a time-out every call fails: the process has to be replaced.
 #pragma once
 

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -43,6 +44,19 @@ CUresult g_sticky = kCuSuccess;
 bool g_hanging = false;
 double g_clock_ms = 0;
 std::vector<std::unique_ptr<CUstream_st>> g_streams;
+
+/// What lives until it is given back, or as long as the process: a driver's own is no leak then.
+std::set<void*>& held = *new std::set<void*>;
+template <typename T>
+T* hold(T* p) {
+  held.insert(p);
+  return p;
+}
+template <typename T>
+T* unhold(T* p) {
+  held.erase(p);
+  return p;
+}
 
 /// Everything that can run does; a wait that another stream ends is tried again.
 void pump() {
@@ -139,11 +153,11 @@ FAKE cuModuleLoadData(CUmodule* m, const void* image) {
     for (size_t n; words >> n;) f.bytes.push_back(n);
     module->functions[f.name] = f;
   }
-  *m = module.release();
+  *m = hold(module.release());
   return kCuSuccess;
 }
 FAKE cuModuleUnload(CUmodule m) {
-  delete m;
+  delete unhold(m);
   return kCuSuccess;
 }
 FAKE cuModuleGetFunction(CUfunction* f, CUmodule m, const char* name) {
@@ -207,16 +221,16 @@ FAKE cuMemGetInfo_v2(size_t* available, size_t* total) {
   return kCuSuccess;
 }
 FAKE cuMemAlloc_v2(CUdeviceptr* p, size_t n) {
-  void* at = std::aligned_alloc(4096, (n + 4095) / 4096 * 4096);
+  void* at = hold(std::aligned_alloc(4096, (n + 4095) / 4096 * 4096));
   *p = reinterpret_cast<CUdeviceptr>(at);
   return at ? kCuSuccess : kCuOutOfMemory;
 }
 FAKE cuMemFree_v2(CUdeviceptr p) {
-  std::free(reinterpret_cast<void*>(p));
+  std::free(unhold(reinterpret_cast<void*>(p)));
   return kCuSuccess;
 }
 FAKE cuMemHostAlloc(void** p, size_t n, unsigned) {
-  *p = std::calloc(1, n);
+  *p = hold(std::calloc(1, n));
   return kCuSuccess;
 }
 FAKE cuMemHostRegister_v2(void*, size_t, unsigned) { return kCuSuccess; }
@@ -254,7 +268,7 @@ FAKE cuStreamWaitValue32_v2(CUstream s, CUdeviceptr p, uint32_t v, unsigned) {
   return submit(s, [=] { return *reinterpret_cast<volatile uint32_t*>(p) >= v; });
 }
 FAKE cuEventCreate(CUevent* e, unsigned) {
-  *e = new CUevent_st;
+  *e = hold(new CUevent_st);
   return kCuSuccess;
 }
 FAKE cuEventRecord(CUevent e, CUstream s) {

@@ -36,7 +36,7 @@ constexpr Control kControls[] = {
 };
 
 struct Measured {
-  worker::DeviceFacts machine;
+  worker::TorchFacts machine;
   Json figures;
 };
 

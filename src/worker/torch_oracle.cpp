@@ -153,7 +153,7 @@ Verified read_verified(const Json& j) {
   return v;
 }
 
-Answer<DeviceFacts> TorchOracle::hello(const std::string& device, int64_t timeout_ms) {
+Answer<TorchFacts> TorchOracle::hello(const std::string& device, int64_t timeout_ms) {
   Json request = Json::object({{"op", "hello"}, {"role", "oracle"}, {"device", device}});
   FIEL_TRY(Json reply, worker_.ask(std::move(request), {.timeout_ms = timeout_ms}));
   return read_facts(reply);

@@ -222,7 +222,7 @@ class TorchOracle {
  public:
   explicit TorchOracle(TorchWorker& worker) : worker_(worker) {}
 
-  Answer<DeviceFacts> hello(const std::string& device, int64_t timeout_ms = 120'000);
+  Answer<TorchFacts> hello(const std::string& device, int64_t timeout_ms = 120'000);
   Answer<WindowHandle> window(uint64_t bytes);
   Answer<void> drop_window(int64_t window);
   Answer<OpenedTask> open_task(const OpenTask& task, const AskOptions& options = kLong);

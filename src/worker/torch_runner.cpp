@@ -18,7 +18,7 @@ ModuleWeight read_weight(const Json& j) {
 
 }  // namespace
 
-Answer<DeviceFacts> TorchRunner::hello(const std::string& device, int64_t timeout_ms) {
+Answer<TorchFacts> TorchRunner::hello(const std::string& device, int64_t timeout_ms) {
   Json request = Json::object({{"op", "hello"}, {"role", "runner"}, {"device", device}});
   FIEL_TRY(Json reply, worker_.ask(std::move(request), {.timeout_ms = timeout_ms}));
   return read_facts(reply);

@@ -89,7 +89,7 @@ class TorchRunner {
  public:
   explicit TorchRunner(TorchWorker& worker) : worker_(worker) {}
 
-  Answer<DeviceFacts> hello(const std::string& device, int64_t timeout_ms = 120'000);
+  Answer<TorchFacts> hello(const std::string& device, int64_t timeout_ms = 120'000);
   Answer<void> map_window(const WindowHandle& window);
   Answer<void> drop_window(int64_t window);
   Answer<LoadedModule> load(const LoadModule& load, const AskOptions& options);

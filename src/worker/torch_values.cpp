@@ -49,8 +49,8 @@ std::vector<Leaf> read_leaves(const Json& json) {
   return out;
 }
 
-DeviceFacts read_facts(const Json& json) {
-  DeviceFacts f;
+TorchFacts read_facts(const Json& json) {
+  TorchFacts f;
   f.torch = json["torch"].as_string();
   f.python = json["python"].as_string();
   f.cuda = json["cuda"].as_string();

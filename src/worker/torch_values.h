@@ -26,12 +26,12 @@ uint64_t read_count(const Json& json);
 std::vector<std::string> read_strings(const Json& json);
 
 /// What a worker answers to hello. Of a candidate's process: a claim.
-struct DeviceFacts {
+struct TorchFacts {
   std::string torch, python, cuda, driver, device_name, device_uuid, compute_capability;
   uint64_t memory_bytes = 0, l2_bytes = 0;
   int multiprocessors = 0;
   std::vector<std::string> notes;  ///< what is missing and what it costs
 };
-DeviceFacts read_facts(const Json& json);
+TorchFacts read_facts(const Json& json);
 
 }  // namespace fiel::worker

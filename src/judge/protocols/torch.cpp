@@ -35,7 +35,7 @@ Result<std::string> device_uuid(const TorchRequest& request, const Workers& work
   return facts->device_uuid;
 }
 
-void describe(const worker::DeviceFacts& m, Verdict& v) {
+void describe(const worker::TorchFacts& m, Verdict& v) {
   v.environment.device = m.device_name;
   v.environment.device_uuid = m.device_uuid;
   v.environment.driver = m.driver;

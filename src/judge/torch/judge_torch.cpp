@@ -36,7 +36,7 @@ Result<Verdict> blank_verdict(const TorchRequest& request) {
 }
 
 void describe(const OracleSide& oracle, Verdict& v) {
-  const worker::DeviceFacts& m = oracle.machine();
+  const worker::TorchFacts& m = oracle.machine();
   v.task = printable(oracle.task().name, 200);
   v.task_digest = oracle.task().digest;
   v.environment.device = m.device_name;

@@ -85,7 +85,7 @@ class OracleSide {
   GpuTurn& turn() { return *turn_; }
   worker::TorchOracle& oracle() { return oracle_; }
   const worker::OpenedTask& task() const { return task_; }
-  const worker::DeviceFacts& machine() const { return machine_; }
+  const worker::TorchFacts& machine() const { return machine_; }
   bool has_buffers() const { return has_buffers_; }
   /// Seconds that it worked on cases: a candidate's own time is not in it.
   double busy_s() const { return busy_s_; }
@@ -99,7 +99,7 @@ class OracleSide {
 
   std::unique_ptr<worker::TorchWorker> process_;
   worker::TorchOracle oracle_;
-  worker::DeviceFacts machine_;
+  worker::TorchFacts machine_;
   worker::OpenedTask task_;
   std::map<std::pair<std::string, Use>, worker::WindowHandle> windows_;
   GiveBack give_back_;
@@ -139,14 +139,14 @@ class RunnerSide {
   worker::TorchRunner& runner() { return runner_; }
   worker::TorchWorker& process() { return *process_; }
   const Json& module() const { return module_; }
-  const worker::DeviceFacts& machine() const { return machine_; }
+  const worker::TorchFacts& machine() const { return machine_; }
 
  private:
   std::unique_ptr<worker::TorchWorker> process_;
   worker::TorchRunner runner_;
   std::string device_;
   GiveBack give_back_;
-  worker::DeviceFacts machine_;
+  worker::TorchFacts machine_;
   Json module_;
   int64_t call_timeout_ms_ = 60'000;
   std::set<int64_t> mapped_;

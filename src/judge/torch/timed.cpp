@@ -74,7 +74,7 @@ class Session {
 };
 
 uint32_t Session::slots_of(uint64_t slot_bytes) const {
-  const worker::DeviceFacts& machine = course_.oracle().machine();
+  const worker::TorchFacts& machine = course_.oracle().machine();
   if (machine.device_uuid.empty()) return kSlotsOnCpu;
   const uint64_t room = std::min(kSlotsBytes, machine.memory_bytes / kSlotsShareOfMemory);
   const uint64_t most = room / std::max<uint64_t>(slot_bytes, 1);
@@ -331,7 +331,7 @@ Status Session::run() {
 
 /// Calibrated once a device and driver; nothing on the CPU.
 std::optional<Calibration> calibration_for(TorchCourse& course) {
-  const worker::DeviceFacts& m = course.oracle().machine();
+  const worker::TorchFacts& m = course.oracle().machine();
   if (m.device_uuid.empty()) return std::nullopt;
   if (auto known = load_calibration(cache_dir(), m.device_uuid, m.driver)) return known;
   const auto figures = course.oracle().oracle().measure();

@@ -67,6 +67,8 @@ class Workspaces(Case):
         kernel.write_text(WRONG)
         out = self.run_words(str(self.work / "bin/verify"), code=1).stdout
         self.assertIn("verdict: incorrect", out)
+        self.assertIn("a hidden shape fails", out)
+        self.assertRegex(out, r"worst element: y\[|left part of output 'y' unwritten")
         kernel.write_text(RIGHT)
         self.assertIn("verdict: correct", self.run_words(str(self.work / "bin/verify")).stdout)
         self.assertIn("registers", self.run_words(str(self.work / "bin/compile")).stdout)

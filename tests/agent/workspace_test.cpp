@@ -158,6 +158,43 @@ TEST(Feedback, AHiddenShapeOnlyFails) {
   EXPECT_THAT(to_json(f.entry).dump(), Not(HasSubstr("4660")));
 }
 
+TEST(Feedback, WhatAKernelPrintsIsNotShownOnceItSawHiddenShapes) {
+  Json v = incorrect("small");
+  v["candidate_output"] = "rows=4661";
+  const auto probe = [](const char* shape) {
+    return Json::object({{"shape_set", shape}, {"outcome", "passed"}, {"calls", 1}});
+  };
+  v["probes"].push_back(probe("small"));
+  EXPECT_THAT(feedback_of(v, {"small"}).text, HasSubstr("rows=4661"));
+  v["probes"].push_back(probe("odd:ones"));
+  EXPECT_THAT(feedback_of(v, {"small"}).text, Not(HasSubstr("rows=4661")));
+}
+
+TEST_F(WorkspaceTest, WhereAHiddenShapeFailsTheVisibleOnesAreJudgedApart) {
+  for (const bool visible_fail : {true, false}) {
+    DeskOptions o;
+    o.fiel = [&](const std::vector<std::string>& words, int64_t) -> Result<ProcessResult> {
+      asked_.push_back(words);
+      const bool alone = std::find(words.begin(), words.end(), "--shapes") != words.end();
+      ProcessResult r;
+      r.exit_code = 1;
+      r.out = (!alone         ? incorrect("odd:ones")
+               : visible_fail ? incorrect("small")
+                              : correct())
+                  .dump();
+      return r;
+    };
+    auto d = Desk::open(*workspace_, o);
+    ASSERT_TRUE(d);
+    const Feedback f = d->ask(Verb::verify);
+    EXPECT_FALSE(f.good);
+    EXPECT_EQ(f.entry.reason, "a hidden shape fails");
+    EXPECT_THAT(f.text, HasSubstr(visible_fail ? "expected 0.25" : "the visible shapes pass"));
+    // Softmax's own, but not the benchmark's.
+    EXPECT_EQ(asked_.back().back(), "small,irregular,wide");
+  }
+}
+
 TEST(Feedback, CompilerOutputIsFortyLinesAtMost) {
   std::string log;
   for (int i = 0; i < 5000; ++i) log += "kernel.cu(" + std::to_string(i) + "): error: no\x1b[31m\n";

@@ -160,6 +160,25 @@ Feedback Desk::profile(const Snapshot& kernel) const {
   return f;
 }
 
+std::string Desk::said_of_visible(const Snapshot& kernel) const {
+  if (workspace_->form() != KernelForm::cu) return "";
+  const auto task = task::load_task(workspace_->task().string());
+  if (!task) return "";
+  // The small ones: what a benchmark shape would add is not worth minutes on the virtual device.
+  std::string names;
+  for (const task::ShapeSet& s : task->shape_sets)
+    if (!s.benchmark) names += (names.empty() ? "" : ",") + s.name;
+  if (names.empty()) return "";
+  const auto ran = run({"judge", workspace_->task().string(), kernel.path.string(), "--json",
+                        "--no-store", "--budget", options_.budget, "--shapes", names});
+  const auto document = ran ? Json::parse(ran->out) : Result<Json>(Json());
+  if (!document || !(*document)["status"].is_string()) return "";
+  const Feedback f = feedback_of(*document, visible_shapes(*workspace_));
+  if (f.hidden_failed) return "";
+  return f.good ? "the visible shapes pass: look for a size that is assumed\n"
+                : "at the visible shapes alone:\n" + f.text;
+}
+
 Feedback Desk::judge(Verb verb, const Snapshot& kernel) const {
   const auto ran =
       run({"judge", workspace_->task().string(), kernel.path.string(), "--json", "--no-store",
@@ -172,6 +191,7 @@ Feedback Desk::judge(Verb verb, const Snapshot& kernel) const {
   Feedback f = feedback_of(*document, visible_shapes(*workspace_));
   f.entry.kernel = kernel.digest;
   f.entry.verb = name_of(verb);
+  if (f.hidden_failed) f.text += said_of_visible(kernel);
   // The whole verdict, seed and samples too, for those who may see it.
   std::error_code error;
   fs::create_directories(workspace_->state() / "verdicts", error);

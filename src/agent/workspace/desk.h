@@ -66,6 +66,8 @@ class Desk {
   Feedback compile(const Snapshot& kernel) const;
   Feedback profile(const Snapshot& kernel) const;
   Feedback judge(Verb verb, const Snapshot& kernel) const;
+  /// What may be said where a hidden shape failed: the same kernel at the visible shapes alone.
+  std::string said_of_visible(const Snapshot& kernel) const;
 
   const Workspace* workspace_;
   DeskOptions options_;

@@ -58,13 +58,15 @@ void add_speed(const Json& m, Feedback& f) {
   f.entry.reward = static_cast<int>(m["reward"].as_int());
 }
 
+bool is_hidden(const std::string& shape, const std::vector<std::string>& visible) {
+  return !shape.empty() && std::find(visible.begin(), visible.end(), shape) == visible.end();
+}
+
 void add_findings(const Json& verdict, const std::vector<std::string>& visible, Feedback& f) {
   size_t shown = 0;
   for (const Json& finding : verdict["findings"].items()) {
     const std::string& shape = finding["shape_set"].as_string();
-    const bool hidden =
-        !shape.empty() && std::find(visible.begin(), visible.end(), shape) == visible.end();
-    if (hidden || ++shown > 8) continue;
+    if (is_hidden(shape, visible) || ++shown > 8) continue;
     f.text += fmt::format("{}: {}", finding["grade"].as_string(), finding["text"].as_string());
     if (finding["line"].as_int() > 0) f.text += fmt::format(" (line {})", finding["line"].as_int());
     f.text += "\n";
@@ -73,18 +75,22 @@ void add_findings(const Json& verdict, const std::vector<std::string>& visible, 
 
 /// Whether what decided the verdict happened at a shape that the agent does not see.
 bool decided_by_hidden(const Json& verdict, const std::vector<std::string>& visible) {
-  const auto hidden = [&](const std::string& shape) {
-    return !shape.empty() && std::find(visible.begin(), visible.end(), shape) == visible.end();
-  };
   if (const Json& w = verdict["witness"]; w.is_object())
-    return hidden(w["shape_set"].as_string()) || w["minimised"].as_bool();
+    return is_hidden(w["shape_set"].as_string(), visible);
   bool any = false;
   for (const Json& p : verdict["probes"].items()) {
     if (p["outcome"].as_string() != "failed") continue;
-    if (!hidden(p["shape_set"].as_string())) return false;
+    if (!is_hidden(p["shape_set"].as_string(), visible)) return false;
     any = true;
   }
   return any;
+}
+
+/// Whether the kernel ran at hidden shapes at all: what it printed could then hold their sizes.
+bool saw_hidden(const Json& verdict, const std::vector<std::string>& visible) {
+  for (const Json& p : verdict["probes"].items())
+    if (p["calls"].as_int() > 0 && is_hidden(p["shape_set"].as_string(), visible)) return true;
+  return false;
 }
 
 }  // namespace
@@ -119,9 +125,10 @@ Feedback feedback_of(const Json& verdict, const std::vector<std::string>& visibl
     return f;
   }
   if (!f.good && decided_by_hidden(verdict, visible_shapes)) {
+    f.hidden_failed = true;
     f.entry.reason = "a hidden shape fails";
     f.entry.reward = -1;
-    f.text += "a hidden shape fails; the visible ones before it passed\n";
+    f.text += "a hidden shape fails\n";
     f.text = bounded_lines(f.text, kFeedbackLines, kFeedbackBytes);
     return f;
   }
@@ -134,7 +141,8 @@ Feedback feedback_of(const Json& verdict, const std::vector<std::string>& visibl
     add_speed(verdict["measurement"], f);
   else if (f.good)
     f.text += "speed: not measured on this device\n";
-  if (const std::string& out = verdict["candidate_output"].as_string(); !out.empty() && !f.good)
+  if (const std::string& out = verdict["candidate_output"].as_string();
+      !out.empty() && !f.good && !saw_hidden(verdict, visible_shapes))
     f.text += "the kernel printed:\n" + bounded_lines(out, 8, 1000);
   f.text = bounded_lines(f.text, kFeedbackLines, kFeedbackBytes);
   return f;

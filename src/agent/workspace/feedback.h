@@ -17,7 +17,8 @@
 namespace fiel::agent {
 
 struct Feedback {
-  bool good = false;  ///< what was asked for went well
+  bool good = false;           ///< what was asked for went well
+  bool hidden_failed = false;  ///< and why must not be said
   std::string text;
   LedgerEntry entry;  ///< of judged kernels
 };

@@ -88,6 +88,18 @@ TEST(CallBuilder, PiecesOfInterleavedCallsFindTheirOwn) {
   EXPECT_EQ(calls[1].arguments["y"].as_int(), 2);
 }
 
+TEST(CallBuilder, AnInventedIdIsNeverTheServersOwn) {
+  CallBuilder b("p_");
+  b.piece({"p_1", 0, "read", "{}"});
+  b.piece({"", 1, "grep", "{}"});
+  b.piece({"p_1_", 2, "glob", "{}"});
+  const auto calls = b.finish();
+  ASSERT_EQ(calls.size(), 3u);
+  EXPECT_EQ(calls[0].id, "p_1");
+  EXPECT_NE(calls[1].id, calls[0].id);
+  EXPECT_NE(calls[2].id, calls[1].id);
+}
+
 TEST(CallBuilder, ArgumentsThatAreNoObjectAreNull) {
   for (const char* text : {"[1]", "{\"a\":", "\"x\"", "7"}) {
     CallBuilder b("p_");

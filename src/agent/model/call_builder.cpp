@@ -64,7 +64,7 @@ std::vector<ToolCall> CallBuilder::finish() const {
     if (o.name.empty()) continue;
     std::string id = o.id;
     if (id.empty() || ids.contains(id)) id = prefix_ + std::to_string(calls.size());
-    ids.insert(id);
+    while (!ids.insert(id).second) id += '_';
     calls.push_back({std::move(id), o.name, parsed(o.arguments), o.arguments});
   }
   return calls;

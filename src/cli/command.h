@@ -46,6 +46,9 @@ int exit_code_of(const Error& error);
 
 Command init_command();
 Command judge_command();
+Command compare_command();
+Command redteam_command();
+Command replay_command();
 Command profile_command();
 Command runs_command();
 Command report_command();

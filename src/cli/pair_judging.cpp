@@ -99,4 +99,12 @@ Result<judge::Verdict> PairJudging::judge(const JudgePair& pair, const ProgressF
   return judge(pair, progress);
 }
 
+Result<judge::Verdict> PairJudging::replay(const JudgePair& pair, const ProgressFunction& progress,
+                                           const judge::ReplayCall& call) {
+  request_.options.replay = call;
+  auto verdict = judge(pair, progress);
+  request_.options.replay.reset();
+  return verdict;
+}
+
 }  // namespace fiel::cli

@@ -27,6 +27,9 @@ class PairJudging {
   Result<judge::Verdict> judge(const JudgePair& pair, const ProgressFunction& progress);
   Result<judge::Verdict> judge(const JudgePair& pair, const ProgressFunction& progress,
                                judge::Protocol protocol);
+  /// One call alone: judge/replay.h.
+  Result<judge::Verdict> replay(const JudgePair& pair, const ProgressFunction& progress,
+                                const judge::ReplayCall& call);
   const judge::JudgeRequest& request() const { return request_; }
 
  private:

@@ -124,6 +124,8 @@ void Course::decide(VerdictStatus status, std::string reason, const PlannedShape
   w.shape_set = shape.name;
   w.symbols = shape.symbols;
   w.seed = prepared.recipe.seed;
+  w.variant = prepared.recipe.variant;
+  w.amplitude = prepared.recipe.amplitude;
   w.call = call;
   w.note = verdict_.reason;
   verdict_.witness = std::move(w);

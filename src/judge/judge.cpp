@@ -9,6 +9,7 @@
 #include "build/compile.h"
 #include "judge/environment.h"
 #include "judge/protocols/native.h"
+#include "judge/replay.h"
 #include "judge/strict.h"
 #include "kernel/kernel.h"
 
@@ -98,9 +99,11 @@ void add_resources(const build::CompiledKernel& kernel, Verdict& v) {
 
 Result<Verdict> judge_sessions(const task::Task& task, const SessionStarter& starter,
                                const JudgeOptions& options, Verdict verdict) {
-  const auto done = options.protocol == Protocol::strict
-                        ? run_strict(task, starter, options, verdict)
-                        : run_native(task, rules_of(options.protocol), starter, options, verdict);
+  const bool strict = options.protocol == Protocol::strict;
+  const auto done = !strict
+                        ? run_native(task, rules_of(options.protocol), starter, options, verdict)
+                    : options.replay ? run_replay(task, *options.replay, starter, options, verdict)
+                                     : run_strict(task, starter, options, verdict);
   if (!done) return settle(done.error(), std::move(verdict));
   return verdict;
 }

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "judge/codes.h"
 #include "judge/protocols/protocol.h"
+#include "judge/replay_call.h"
 
 namespace fiel::judge {
 
@@ -36,6 +38,7 @@ struct Progress {
 
 struct JudgeOptions {
   Protocol protocol = Protocol::strict;
+  std::optional<ReplayCall> replay;  ///< this call alone
   uint64_t seed = 0;                ///< secret until the verdict is written; the caller draws it
   std::vector<std::string> shapes;  ///< names of shape sets; empty: by cost
   Effort effort = Effort::standard;

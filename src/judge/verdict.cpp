@@ -54,6 +54,9 @@ Json to_json(const Witness& w) {
   j["shape_set"] = w.shape_set;
   j["symbols"] = symbols_json(w.symbols);
   j["seed"] = seed_text(w.seed);
+  j["variant"] = w.variant;
+  j["amplitude"] = w.amplitude;
+  j["weights"] = w.weights;
   j["output"] = w.output;
   j["flat_index"] = w.flat_index >= 0 ? Json(w.flat_index) : Json();
   j["index"] = Json::array();

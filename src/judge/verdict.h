@@ -57,6 +57,9 @@ struct Witness {
   std::string shape_set;
   Symbols symbols;
   uint64_t seed = 0;  ///< of this input set
+  uint32_t variant = 0;  ///< which input set of the probe
+  double amplitude = 1;  ///< below 1: a milder one, where the reference was not finite
+  std::string weights;   ///< PyTorch tasks: "given", or the seed that they were drawn from
   std::string output;
   int64_t flat_index = -1;  ///< -1 where no single element is to blame
   std::vector<int64_t> index;

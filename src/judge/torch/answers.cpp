@@ -63,7 +63,7 @@ Witness witness_of(const worker::Comparison& v, const Case& c, const AnswerConte
   Witness w;
   w.probe = c.probe;
   w.shape_set = at.shape_set;
-  w.seed = c.wish.seed;
+  name_inputs(c, w);
   w.output = v.path.empty() ? "output" : v.path;
   w.flat_index = v.first_failing.as_int(-1);
   if (const worker::Leaf* leaf = leaf_at(c, v.path); leaf != nullptr && w.flat_index >= 0) {
@@ -180,7 +180,7 @@ JudgedAnswer judge_answer(const worker::Verified& seen, const Case& c,
     Witness w;
     w.probe = c.probe;
     w.shape_set = context.shape_set;
-    w.seed = c.wish.seed;
+    name_inputs(c, w);
     w.call = context.call;
     w.note = a.reason;
     a.witness = std::move(w);

@@ -89,7 +89,7 @@ bool TorchCourse::fault(const worker::WorkerFault& f, Stage stage, const Case* c
   Witness w;
   w.probe = c->probe;
   w.shape_set = shape;
-  w.seed = c->wish.seed;
+  name_inputs(*c, w);
   w.call = verdict_.resources.calls;
   w.note = v.reason;
   verdict_.witness = std::move(w);

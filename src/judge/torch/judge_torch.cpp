@@ -10,6 +10,7 @@
 #include "judge/environment.h"
 #include "judge/protocols/torch.h"
 #include "judge/torch/course.h"
+#include "judge/torch/replay.h"
 #include "judge/torch/strict.h"
 #include "judge/torch/task_check.h"
 #include "judge/torch/timed.h"
@@ -86,6 +87,7 @@ Status judge_into(const TorchRequest& request, const Workers& workers, Attempt& 
   FIEL_TRY(const bool judgeable, check_task(*oracle, request, v));
   if (!judgeable) return {};
   TorchCourse course(*oracle, workers, request, v);
+  if (request.options.replay) return run_replay(course, *request.options.replay);
   FIEL_TRY_STATUS(run_strict(course));
   attempt.out_of_memory = course.ran_out_of_memory();
   const double n = static_cast<double>(v.resources.calls_compared);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
 #include "judge/torch/seeds.h"
 
@@ -92,6 +93,12 @@ OracleSide::~OracleSide() {
 }
 
 RunnerSide::~RunnerSide() { give_back_clean(std::move(process_), give_back_); }
+
+void name_inputs(const Case& c, Witness& w) {
+  w.seed = c.wish.seed;
+  w.variant = static_cast<uint32_t>(std::strtoul(c.wish.variant.c_str(), nullptr, 10));
+  w.weights = c.wish.weights_seed ? fmt::format("{}", *c.wish.weights_seed) : "given";
+}
 
 uint64_t window_bytes(const std::vector<worker::Leaf>& leaves) {
   uint64_t total = 4 * kGuardBytes + kMaxShift;

@@ -17,6 +17,7 @@
 #include "judge/codes.h"
 #include "judge/torch/gpu_turn.h"
 #include "judge/torch/request.h"
+#include "judge/verdict.h"
 #include "tensor/compare.h"
 #include "worker/torch_oracle.h"
 #include "worker/torch_runner.h"
@@ -155,6 +156,9 @@ class RunnerSide {
 /// A worker's fault as ours. What ran out of memory is known by it.
 Error error_of(const worker::WorkerFault& fault);
 bool is_out_of_memory(const Error& error);
+
+/// What the case was drawn from, so that it can be made again.
+void name_inputs(const Case& c, Witness& witness);
 
 /// Room for leaves with guard bands around each.
 uint64_t window_bytes(const std::vector<worker::Leaf>& leaves);

@@ -1,0 +1,206 @@
+// The red team's arithmetic and words: intervals, what a verdict means for a case, the matrix.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "base/files.h"
+#include "cli/redteam/case_folder.h"
+#include "cli/redteam/machine.h"
+#include "cli/redteam/matrix.h"
+
+namespace fiel::cli {
+namespace {
+
+using judge::Protocol;
+
+TEST(Wilson, IsTheScoreInterval) {
+  EXPECT_EQ(wilson(0, 0).low, 0);
+  EXPECT_EQ(wilson(0, 0).high, 1);
+  // Against the closed form z^2 / (n + z^2) at the ends, and a worked value in between.
+  const double z2 = 1.959963984540054 * 1.959963984540054;
+  for (uint64_t n : {1u, 10u, 40u, 1000u}) {
+    const double d = static_cast<double>(n);
+    EXPECT_EQ(wilson(0, n).low, 0);
+    EXPECT_NEAR(wilson(0, n).high, z2 / (d + z2), 1e-12);
+    EXPECT_EQ(wilson(n, n).high, 1);
+    EXPECT_NEAR(wilson(n, n).low, d / (d + z2), 1e-12);
+  }
+  EXPECT_NEAR(wilson(5, 10).low, 0.236593, 1e-6);
+  EXPECT_NEAR(wilson(5, 10).high, 0.763407, 1e-6);
+  EXPECT_NEAR(wilson(1, 20).low, 0.008881, 1e-6);
+  EXPECT_NEAR(wilson(1, 20).high, 0.236131, 1e-6);
+}
+
+TEST(Wilson, HoldsTheTrueShareAboutAsOftenAsItSays) {
+  // Exactly, over the binomial distribution: no sampling.
+  for (const double p : {0.05, 0.3, 0.5}) {
+    const uint64_t n = 60;
+    double covered = 0, mass = std::pow(1 - p, static_cast<double>(n));
+    for (uint64_t k = 0; k <= n; ++k) {
+      const Rate r = wilson(k, n);
+      if (r.low <= p && p <= r.high) covered += mass;
+      mass *= static_cast<double>(n - k) / static_cast<double>(k + 1) * p / (1 - p);
+    }
+    EXPECT_GT(covered, 0.92) << p;
+    EXPECT_LT(covered, 0.99) << p;
+  }
+}
+
+class Folders : public testing::Test {
+ protected:
+  Folders() : root_(*TempDir::create("fiel-redteam")) {}
+  void write(const std::string& folder, const std::string& text) {
+    std::filesystem::create_directories(root_.path() / folder);
+    ASSERT_TRUE(write_file_atomic(root_.path() / folder / "expect.toml", text).has_value());
+  }
+  Result<std::vector<CaseFolder>> read(const std::string& only = {}) {
+    return read_cases(root_.path(), only);
+  }
+  TempDir root_;
+};
+
+constexpr const char* kCheat = R"(id = "M05"
+title = "the first answer for ever"
+task = "../../tasks/softmax.toml"
+kernel = "kernel.cu"
+devices = ["virtual", "cuda"]
+needs = []
+caught_by = ["stale-output", "task-inputs"]
+
+[status]
+virtual = ["incorrect"]
+cuda = ["incorrect", "timing_invalid"]
+
+[fooled]
+naive = "yes"
+kernelbench = "no"
+)";
+constexpr const char* kHonest = R"(id = "M05"
+title = "a cache | with the right key"
+task = "../../tasks/softmax.toml"
+kernel = "kernel.cu"
+devices = ["virtual"]
+needs = []
+status = ["correct"]
+)";
+
+TEST_F(Folders, AreReadWithPathsFromTheRoot) {
+  write("exploits/M05_first", kCheat);
+  write("honest/M05_key", kHonest);
+  const auto cases = read();
+  ASSERT_TRUE(cases.has_value()) << to_string(cases.error());
+  ASSERT_EQ(cases->size(), 2u);
+  const CaseFolder& cheat = cases->front();
+  EXPECT_EQ(cheat.task, "tasks/softmax.toml");
+  EXPECT_EQ(cheat.kernel, "exploits/M05_first/kernel.cu");
+  EXPECT_EQ(cheat.allowed("cuda:1").size(), 2u);
+  EXPECT_FALSE(cheat.harmless("virtual"));
+  EXPECT_TRUE(cheat.fooled.at(Protocol::naive));
+  EXPECT_FALSE(cheat.fooled.at(Protocol::kernelbench));
+  EXPECT_TRUE(cases->back().honest);
+  EXPECT_EQ(cases->back().allowed("virtual"), std::vector<std::string>{"correct"});
+  EXPECT_EQ(read("M05_f*")->size(), 1u);
+  EXPECT_EQ(read("honest/*")->size(), 1u);
+  EXPECT_EQ(read("X*")->size(), 0u);
+}
+
+TEST_F(Folders, ThatCannotBeReadAreErrorsWithAPlace) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"status = [\"correct\"]", "status = [\"corect\"]"},
+      {"needs = []", "need = []"},
+      {"id = \"M05\"\n", ""},
+      {"devices = [\"virtual\"]", "devices = [1]"},
+      {"status = [\"correct\"]", "status = [\"correct\"]\n[fooled]\nstrict = \"yes\""},
+      {"status = [\"correct\"]", "status = [\"correct\"]\n[fooled]\nnaive = \"perhaps\""}};
+  for (const auto& [from, to] : wrong) {
+    std::string text = kHonest;
+    text.replace(text.find(from), std::string(from).size(), to);
+    write("honest/M05_key", text);
+    const auto cases = read();
+    ASSERT_FALSE(cases.has_value()) << to;
+    EXPECT_NE(to_string(cases.error()).find("honest/M05_key/expect.toml:"), std::string::npos);
+  }
+}
+
+TEST_F(Folders, AreScaffoldedSoThatTheyCanBeRead) {
+  for (const char* kind : {"exploits", "honest"}) {
+    const auto folder = root_.path() / kind / "M02_new";
+    ASSERT_TRUE(scaffold_case(folder).has_value());
+    EXPECT_FALSE(scaffold_case(folder).has_value()) << "twice";
+  }
+  const auto cases = read();
+  ASSERT_TRUE(cases.has_value()) << to_string(cases.error());
+  EXPECT_EQ(cases->size(), 2u);
+  EXPECT_FALSE(scaffold_case(root_.path() / "elsewhere" / "M02_new").has_value());
+}
+
+Json verdict(const std::string& status, int exit_code, const std::string& finding = "") {
+  Json v = Json::object({{"status", status}, {"exit_code", exit_code}, {"reason", "why"}});
+  v["findings"] = Json::array();
+  if (!finding.empty()) v["findings"].push_back(Json::object({{"code", finding}}));
+  return v;
+}
+
+class Cells : public Folders {
+ protected:
+  void SetUp() override {
+    write("exploits/M05_first", kCheat);
+    write("honest/M05_key", kHonest);
+    cases_ = *read();
+  }
+  std::vector<CaseFolder> cases_;
+};
+
+TEST_F(Cells, SayWhatAVerdictMeans) {
+  const CaseFolder &cheat = cases_[0], &honest = cases_[1];
+  const auto of = [](const CaseFolder& c, Protocol p, const Json& v) {
+    return cell_of(c, p, "virtual", v);
+  };
+  const Json stale = verdict("incorrect", 1, "stale-output"), fine = verdict("correct", 0);
+  EXPECT_EQ(of(cheat, Protocol::strict, stale).outcome, Outcome::caught);
+  EXPECT_TRUE(of(cheat, Protocol::strict, stale).held);
+  EXPECT_FALSE(of(cheat, Protocol::strict, verdict("incorrect", 1, "shared-race")).held)
+      << "caught by something else than the case says";
+  EXPECT_EQ(of(cheat, Protocol::strict, fine).outcome, Outcome::fooled);
+  EXPECT_FALSE(of(cheat, Protocol::strict, fine).held);
+  EXPECT_TRUE(of(cheat, Protocol::naive, fine).held);
+  EXPECT_FALSE(of(cheat, Protocol::naive, stale).held) << "it was to be fooled";
+  EXPECT_FALSE(of(cheat, Protocol::kernelbench, fine).held) << "it was to be right";
+  EXPECT_TRUE(of(cheat, Protocol::cuda_agent, fine).held) << "nothing is said of it";
+  EXPECT_EQ(of(honest, Protocol::naive, stale).outcome, Outcome::rejected);
+  EXPECT_EQ(of(honest, Protocol::strict, fine).outcome, Outcome::accepted);
+  EXPECT_EQ(of(honest, Protocol::strict, verdict("harness_fault", 3)).outcome, Outcome::unable);
+}
+
+TEST_F(Cells, TheMatrixIsAsInTheGoldenFile) {
+  Matrix m;
+  m.protocols = {Protocol::strict, Protocol::naive};
+  const Json stale = verdict("incorrect", 1, "stale-output"), fine = verdict("correct", 0);
+  m.cells = {cell_of(cases_[0], Protocol::strict, "virtual", stale),
+             cell_of(cases_[0], Protocol::naive, "virtual", fine),
+             cell_of(cases_[1], Protocol::strict, "virtual", fine),
+             cell_of(cases_[1], Protocol::naive, "virtual", verdict("harness_fault", 3))};
+  EXPECT_TRUE(m.held());
+  EXPECT_TRUE(m.unable());
+  EXPECT_EQ(m.rates(Protocol::naive).let_through.count, 1u);
+  EXPECT_EQ(m.rates(Protocol::naive).rejected.of, 0u) << "what could not be judged is no measure";
+  EXPECT_EQ(m.rates(Protocol::strict).let_through.of, 1u);
+  const std::string got =
+      to_text(m) + "\n" + to_markdown(m) + "\n" + to_json(m)["rates"].dump(1) + "\n";
+  const std::string path = FIEL_SOURCE_DIR "/tests/cli/golden/redteam.txt";
+  if (std::getenv("FIEL_UPDATE_GOLDEN") != nullptr) {
+    ASSERT_TRUE(write_file_atomic(path, got).has_value());
+  }
+  EXPECT_EQ(got, read_file(path).value_or("")) << "FIEL_UPDATE_GOLDEN=1 writes it";
+}
+
+TEST(Needs, AreProgramsAndModules) {
+  EXPECT_EQ(first_missing({}, ""), "");
+  EXPECT_EQ(first_missing({"sh"}, ""), "");
+  EXPECT_EQ(first_missing({"sh", "no-such-program-here"}, ""), "no-such-program-here");
+  EXPECT_EQ(first_missing({"numpy"}, ""), "numpy");
+}
+
+}  // namespace
+}  // namespace fiel::cli

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "judge/options.h"
 #include "judge/replay_call.h"
 #include "judge/rig.h"
 #include "judge/verdict.h"

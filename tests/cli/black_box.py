@@ -436,6 +436,117 @@ class Schema(Case):
             self.assertEqual(errors, [], v["status"])
 
 
+MEMO = HEAD + KERNEL + """
+static float kept[1 << 20];
+static bool known = false;
+""" + run_body().replace(
+    "  scale<<<", "  if (known) { cudaMemcpyAsync(out[0].data, kept, n * 4, cudaMemcpyHostToDevice, stream);"
+    " return 0; }\n  scale<<<").replace(
+    "  return cudaGetLastError", "  cudaMemcpyAsync(kept, out[0].data, n * 4, cudaMemcpyDeviceToHost,"
+    " stream);\n  cudaStreamSynchronize(stream);\n  known = true;\n  return cudaGetLastError")
+
+
+class Protocols(Case):
+    """Other evaluators' rules, on the virtual device."""
+
+    def compare(self, *words):
+        r = fiel("compare", *words, "--json", "--budget", "quick", "--seed", "7", cwd=SOURCE)
+        self.assertTrue(r.out, r.err)
+        return r, {row["protocol"]: row for row in r.json()["protocols"]}
+
+    def test_three_cheats_pass_naive_and_fail_strict(self):
+        for kernel in ("softmax/memoised_output", "softmax/shape_specific",
+                       "matmul_bias_relu/fp16_accumulation"):
+            operation = kernel.split("/")[0]
+            r, rows = self.compare(f"tasks/{operation}.toml", f"examples/{kernel}.cu")
+            self.assertEqual(r.code, 1, kernel)
+            self.assertFalse(rows["strict"]["accepted"], kernel)
+            self.assertTrue(rows["naive"]["accepted"], (kernel, rows["naive"]["reason"]))
+            self.assertEqual(rows["naive"]["beside_strict"], "fooled", kernel)
+            trials = rows["naive"]["verdict"]["opinion"]["trials"]
+            self.assertEqual([t["passed"] for t in trials], [True] * 10, kernel)
+
+    def test_a_memoised_answer_survives_the_repetitions_of_naive_alone(self):
+        _, rows = self.compare("tasks/softmax.toml", "examples/softmax/memoised_output.cu")
+        self.assertEqual([p for p in rows if rows[p]["accepted"]], ["naive"])
+        self.assertEqual(rows["naive"]["by"], "stale-output")
+
+    def test_a_verdict_of_another_protocol_says_so_and_follows_the_schema(self):
+        kernel = self.write("kernel.cu", MEMO)
+        r = fiel("judge", self.task, kernel, "--protocol", "naive", "--no-store")
+        self.assertEqual(r.code, 0, r.err)
+        self.assertTrue(r.out.startswith("CORRECT by naive"), r.out)
+        self.assertIn("opinion of naive, not ours", r.out)
+        r = fiel("judge", self.task, kernel, "--protocol", "nave")
+        self.assertEqual(r.code, 2)
+        self.assertIn("did you mean 'naive'", r.err)
+
+
+class Redteam(Case):
+    """fiel redteam and fiel replay over a folder of two cases."""
+
+    def setUp(self):
+        super().setUp()
+        self.case("exploits/M05_memo", MEMO, 'caught_by = ["stale-output"]\n[status]\n'
+                  'virtual = ["incorrect"]\n[fooled]\nnaive = "yes"\nkernelbench = "no"\n')
+        self.case("honest/M05_plain", HONEST, 'status = ["correct"]\n')
+
+    def case(self, folder, kernel, expect):
+        os.makedirs(os.path.join(self.folder.name, folder), exist_ok=True)
+        self.write(folder + "/kernel.cu", kernel)
+        self.write(folder + "/expect.toml", 'id = "M05"\ntitle = "a case"\ntask = "../../scale.toml"\n'
+                   'kernel = "kernel.cu"\ndevices = ["virtual"]\nneeds = []\n' + expect)
+
+    def redteam(self, *words):
+        return fiel("redteam", "--json", "--budget", "quick", "--seed", "7", *words,
+                    cwd=self.folder.name)
+
+    def test_rates_expectations_and_resuming(self):
+        r = self.redteam("--protocol", "strict,naive", "--run", "team-" + self.folder.name[-6:])
+        self.assertEqual(r.code, 0, r.out + r.err)
+        rates = r.json()["rates"]
+        self.assertEqual(rates["naive"]["let_through"]["count"], 1)
+        self.assertEqual(rates["strict"]["let_through"]["count"], 0)
+        self.assertEqual(rates["strict"]["rejected"]["of"], 1)
+        self.assertGreater(rates["strict"]["let_through"]["high"], 0.7)
+        self.case("exploits/M05_memo", MEMO, '[status]\nvirtual = ["incorrect"]\n[fooled]\nnaive = "no"\n')
+        again = self.redteam("--resume", "team-" + self.folder.name[-6:], "--markdown", "table.md")
+        self.assertEqual(again.code, 1, again.err)
+        self.assertLess(again.seconds, r.seconds + 5)
+        self.assertEqual([c["held"] for c in again.json()["cells"]], [True, False, True, True])
+        with open(os.path.join(self.folder.name, "table.md"), encoding="utf-8") as f:
+            self.assertIn("| exploits/M05_memo | a case | virtual | caught | FOOLED ! |", f.read())
+
+    def test_words_of_redteam(self):
+        self.assertEqual(self.redteam("--only", "nothing*").code, 5)
+        self.assertEqual(self.redteam("--protocol", "lenient").code, 2)
+        r = fiel("redteam", "--add", "exploits/N99_new", cwd=self.folder.name)
+        self.assertEqual(r.code, 0, r.err)
+        self.assertTrue(os.path.exists(os.path.join(self.folder.name, "exploits/N99_new/expect.toml")))
+        self.write("exploits/N99_new/expect.toml", "id = 3\n")
+        r = self.redteam()
+        self.assertEqual(r.code, 2)
+        self.assertIn("exploits/N99_new/expect.toml:1", r.err)
+
+    def test_a_witness_is_replayed_alone_or_with_the_calls_before_it(self):
+        wrong = HONEST.replace("2.f * x", "3.f * x")
+        for source, alone in ((wrong, True), (MEMO, False)):
+            kernel = self.write("kernel.cu", source)
+            name = f"replay-{self.folder.name[-6:]}-{alone}"
+            r = fiel("judge", self.task, kernel, "--budget", "quick", "--run", name)
+            self.assertEqual(r.code, 1, r.err)
+            self.write("kernel.cu", "// changed since")
+            again = fiel("replay", name, "--json")
+            self.assertEqual(again.code, 0, again.out + again.err)
+            j = again.json()
+            self.assertEqual((j["alone"], j["same"], j["reproduced"]), (alone, True, True), source)
+            self.assertEqual(j["then"]["got"], j["again"]["witness"]["got"])
+        kernel = self.write("kernel.cu", HONEST)
+        fiel("judge", self.task, kernel, "--budget", "quick", "--run", name + "-right")
+        self.assertEqual(fiel("replay", name + "-right").code, 5)
+        self.assertEqual(fiel("replay", name, "9").code, 2)
+
+
 TORCH_TASK = """import torch
 
 class Model(torch.nn.Module):

@@ -50,6 +50,7 @@ struct CallRequest {
   std::vector<DeviceTensor> inputs, outputs;
   int64_t timeout_ms = 60'000;
   std::optional<vgpu::Schedule> schedule;  ///< overrides the session's for this call
+  bool every_stream = false;  ///< wait for all streams, as cudaDeviceSynchronize: nothing is unjoined
   bool timed = false;  ///< measure it: CallOutcome::times (on a GPU; calls before it warm it up)
   bool cold = true;    ///< timed: second-level cache flushed first
 };

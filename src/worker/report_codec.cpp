@@ -218,7 +218,7 @@ void write(WireWriter& w, const CallRequest& request) {
     w.put(static_cast<uint32_t>(tensors->size()));
     for (const DeviceTensor& t : *tensors) write(w, t);
   }
-  w.put<uint8_t>(request.timed).put<uint8_t>(request.cold);
+  w.put<uint8_t>(request.timed).put<uint8_t>(request.cold).put<uint8_t>(request.every_stream);
 }
 CallRequest read_call_request(WireReader& r) {
   CallRequest q;
@@ -228,6 +228,7 @@ CallRequest read_call_request(WireReader& r) {
   }
   q.timed = r.get<uint8_t>() != 0;
   q.cold = r.get<uint8_t>() != 0;
+  q.every_stream = r.get<uint8_t>() != 0;
   return q;
 }
 

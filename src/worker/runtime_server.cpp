@@ -325,7 +325,8 @@ CallOutcome RuntimeServer::call(const CallRequest& request, const RunSettings& s
   if (!send(FromDevice::run, w.bytes())) return finish_outcome();
   while (serve_one()) {}
   int64_t returned = monotonic_ns();
-  if (returned_ && end_ == End::none) run_until(timeline_.tail(stream_));
+  if (returned_ && end_ == End::none)
+    run_until(request.every_stream ? timeline_.tail_of_everything() : timeline_.tail(stream_));
   if (request.timed) end_timed(returned - begin, monotonic_ns() - begin);
   return finish_outcome();
 }

@@ -66,6 +66,7 @@ Result<Call> PlainBuffers::call(const CallOptions& options) {
   request.inputs = inputs_;
   request.outputs = outputs_;
   request.timeout_ms = options.timeout_ms;
+  request.every_stream = true;  // the originals synchronise the device before they look
   interpret(session_->call(request), options, call);
   if (call.fault || call.status == worker::CallStatus::unsupported || !session_->alive())
     return call;

@@ -38,7 +38,9 @@ Result<KernelFiles> find_kernels(const std::vector<std::string>& words, bool pyt
   files.several = words.size() > 1;
   for (const std::string& word : words) {
     std::error_code error;
-    if (fs::is_directory(word, error)) {
+    // A work folder is one kernel of several files.
+    const bool one = python && fs::exists(fs::path(word) / "model_new.py", error);
+    if (!one && fs::is_directory(word, error)) {
       files.several = true;
       std::vector<std::string> inside;
       for (fs::directory_iterator it(word, error), end; !error && it != end; it.increment(error))

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/text.h"
 #include "judge/course.h"
@@ -107,7 +108,9 @@ Result<bool> TorchCourse::load() {
                                             trusted ? workers_.give_back : GiveBack());
   RunnerSettings s;
   const bool self = request_.kernel_path.empty();
-  s.kind = self ? "reference" : "module";
+  std::error_code ignored;
+  const bool folder = std::filesystem::is_directory(request_.kernel_path, ignored);
+  s.kind = self ? "reference" : folder ? "folder" : "module";
   s.task_path = confined.task;
   s.path = self ? confined.task : confined.candidate;
   s.mode = request_.mode;

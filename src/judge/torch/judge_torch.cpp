@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "base/files.h"
 #include "base/hash.h"
@@ -18,6 +20,33 @@
 namespace fiel::judge::torch {
 namespace {
 
+constexpr uint64_t kMaxSource = 16u << 20;
+constexpr size_t kMaxFiles = 1000;
+
+/// Of a file's bytes, or of a work folder's names and bytes.
+Result<std::string> digest_of(const std::filesystem::path& kernel) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(kernel, error)) {
+    FIEL_TRY(const std::string source, read_file(kernel, kMaxSource));
+    return sha256_hex(source);
+  }
+  std::vector<std::filesystem::path> files;
+  for (std::filesystem::recursive_directory_iterator it(kernel, error), end; !error && it != end;
+       it.increment(error)) {
+    if (!it->is_regular_file(error)) continue;
+    if (files.size() == kMaxFiles)
+      return fail(ErrorCode::limit, "the work folder has over 1000 files");
+    files.push_back(it->path());
+  }
+  std::sort(files.begin(), files.end());
+  Digest digest;
+  for (const auto& file : files) {
+    FIEL_TRY(const std::string source, read_file(file, kMaxSource));
+    digest.add(file.lexically_relative(kernel).string()).add(source);
+  }
+  return digest.hex();
+}
+
 Result<Verdict> blank_verdict(const TorchRequest& request) {
   Verdict v;
   v.task_file = request.shown_task.empty() ? request.task_path : request.shown_task;
@@ -31,8 +60,7 @@ Result<Verdict> blank_verdict(const TorchRequest& request) {
     return v;
   }
   v.kernel = printable(request.kernel_path, 1000);
-  FIEL_TRY(const std::string source, read_file(request.kernel_path, 16u << 20));
-  v.kernel_digest = sha256_hex(source);
+  FIEL_TRY(v.kernel_digest, digest_of(request.kernel_path));
   return v;
 }
 

@@ -71,6 +71,8 @@ class RedTeam {
  private:
   Status choose();
   Status keep_or_resume();
+  /// A case may have got another task since.
+  bool still_that_case(const JudgePair& pair) const;
   Status judge_all();
   Result<Json> judge_one(const Task& task, size_t place);
   Result<int> finish(bool stopped);
@@ -109,6 +111,13 @@ Status RedTeam::choose() {
   return {};
 }
 
+bool RedTeam::still_that_case(const JudgePair& pair) const {
+  return std::any_of(tasks_.begin(), tasks_.end(), [&](const Task& t) {
+    return t.label() == pair.problem && fs::path(pair.task).lexically_normal() == t.c->task &&
+           fs::path(pair.kernel).lexically_normal() == t.c->kernel;
+  });
+}
+
 Status RedTeam::keep_or_resume() {
   plan_.arguments = arguments_;
   plan_.several = true;
@@ -116,7 +125,8 @@ Status RedTeam::keep_or_resume() {
   if (arguments_.has("--resume")) {
     FIEL_TRY(plan_, plan_judgements(arguments_, context_));
     for (const auto& [place, evidence] : plan_.done)
-      done_.emplace(plan_.pairs[place].problem, evidence.verdict);
+      if (still_that_case(plan_.pairs[place]))
+        done_.emplace(plan_.pairs[place].problem, evidence.verdict);
   } else {
     for (const Task& t : tasks_)
       plan_.pairs.push_back({t.c->task, t.c->kernel, t.label(), std::nullopt});

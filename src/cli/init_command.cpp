@@ -34,22 +34,29 @@ Result<kernel::Skeleton> native_skeleton(const std::string& path) {
   return s;
 }
 
-/// "float32" as Fiel names it.
-std::string dtype_name(const std::string& torch) {
-  struct Row {
-    const char *torch, *name;
-  };
-  static constexpr Row kRows[] = {
-      {"float64", "f64"},        {"float32", "f32"},      {"float16", "f16"}, {"bfloat16", "bf16"},
-      {"float8_e4m3fn", "e4m3"}, {"float8_e5m2", "e5m2"}, {"int64", "i64"},   {"int32", "i32"},
-      {"int16", "i16"},          {"int8", "i8"},          {"uint8", "u8"},    {"bool", "bool"}};
-  for (const Row& r : kRows)
-    if (torch == r.torch) return r.name;
-  return torch;
+/// "float32" as Fiel names it; what a bare kernel cannot get keeps PyTorch's name.
+std::string dtype_name(const worker::Leaf& leaf) {
+  const auto dtype = worker::dtype_of(leaf);
+  return dtype ? std::string(name_of(*dtype)) : leaf.dtype;
 }
 
 kernel::SkeletonTensor tensor_of(const worker::Leaf& leaf, std::string name, std::string note) {
-  return {std::move(name), dtype_name(leaf.dtype), leaf.shape, std::move(note)};
+  return {std::move(name), dtype_name(leaf), leaf.shape, std::move(note)};
+}
+
+/// Numbers, texts and None among forward's arguments: a bare kernel gets tensors only.
+void list_numbers(const Json& tree, const std::string& path, std::vector<std::string>& out) {
+  if (const Json* value = tree.find("value")) {
+    if (out.size() < 64) out.push_back(fmt::format("argument {}: {}", path, value->dump()));
+    return;
+  }
+  const auto below = [&](const std::string& key) { return path.empty() ? key : path + "." + key; };
+  for (const char* kind : {"list", "tuple"})
+    for (size_t i = 0; i < tree[kind].items().size(); ++i)
+      list_numbers(tree[kind].items()[i], below(std::to_string(i)), out);
+  for (const Json& entry : tree["dict"].items())
+    if (entry.items().size() == 2)
+      list_numbers(entry.items()[1], below(entry.items()[0].as_string()), out);
 }
 
 /// The oracle runs the task file: only PyTorch knows its shapes.
@@ -68,6 +75,7 @@ worker::Answer<kernel::Skeleton> ask_oracle(worker::TorchOracle& oracle, const s
     s.outputs.push_back(
         tensor_of(task.outputs[i], "output" + (name.empty() ? "" : "." + name), ""));
   }
+  list_numbers(task.raw["inputs_tree"], "", s.not_passed);
   if (task.windows.weights == 0 || task.weight_bytes == 0) return s;
   FIEL_TRY(auto prepared, oracle.prepare({}));
   FIEL_TRY(auto window, oracle.window(task.windows.weights));
@@ -192,7 +200,8 @@ Command init_command() {
         {"--device", "NAME", "that a workspace's judge uses"},
         {"--export-cuda-agent", "DIR", "TASK is a workspace: write its kernel as such a folder"}},
        "Without FILE the text goes to stdout. A PyTorch task's inputs are forward's arguments,\n"
-       "then its parameters and buffers; its shapes are asked of PyTorch, on the CPU."},
+       "then its parameters and buffers in state_dict's order; its shapes are asked of PyTorch, on "
+       "the CPU."},
       run};
 }
 

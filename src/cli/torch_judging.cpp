@@ -48,11 +48,15 @@ Result<torch::TorchRequest> request_of(const Arguments& arguments, const JudgePa
                                        const judge::JudgeRequest& base) {
   torch::TorchRequest r;
   r.options = base.options;
+  if (!arguments.has("--self")) r.kernel_path = pair.kernel;
   FIEL_TRY(const auto device, device_of(arguments));
-  r.device = device ? *device : has_gpu() ? "cuda:0" : "cpu";
-  if (r.device == "virtual")
-    return fail(ErrorCode::usage, "a PyTorch task runs in PyTorch, not on the virtual device",
+  r.device = device ? *device : has_gpu() ? "cuda:0" : r.is_bare() ? "virtual" : "cpu";
+  if (r.on_virtual() && !r.is_bare())
+    return fail(ErrorCode::usage, "a Python module runs in PyTorch, not on the virtual device",
                 "--device cpu or --device cuda:0");
+  if (r.device == "cpu" && r.is_bare())
+    return fail(ErrorCode::usage, "a bare kernel runs on the virtual device or a GPU",
+                "--device virtual or --device cuda:0");
   FIEL_TRY(r.mode, word_value(arguments, "--mode", {"train", "eval"}, "train"));
   FIEL_TRY(const std::string track,
            word_value(arguments, "--track", {"any", "own", "libraries"}, "any"));
@@ -70,19 +74,19 @@ Result<torch::TorchRequest> request_of(const Arguments& arguments, const JudgePa
                                  {"fp32", "default", "tf32", "bf16", "fp16"}));
   r.locks = cache_dir() / "gpu";
   FIEL_TRY(const uint64_t seconds, unsigned_value(arguments, "--time-budget", 60, 86'400));
-  const bool timed = r.device != "cpu" || arguments.has("--time-budget");
-  r.time_budget_ms = timed ? static_cast<int64_t>(seconds) * 1000 : 0;
+  const bool untimed = r.on_virtual() || (r.device == "cpu" && !arguments.has("--time-budget"));
+  r.time_budget_ms = untimed ? 0 : static_cast<int64_t>(seconds) * 1000;
   r.load_timeout_ms = std::max<int64_t>(600'000, r.options.call_timeout_ms);
   r.task_path = std::filesystem::absolute(pair.task).string();
   r.shown_task = pair.task;
-  if (!arguments.has("--self")) r.kernel_path = pair.kernel;
   return r;
 }
 
 torch::Workers workers_for(const torch::TorchRequest& request, const judge::JudgeRequest& base,
                            const worker::PythonEnvironment& python, worker::TorchPool& pool) {
   torch::Workers w;
-  const std::string device = request.device;
+  const std::string device = request.torch_device();
+  w.compile = [=] { return judge::compile_candidate(request.kernel_path, base); };
   w.oracle = [=, &pool] { return pool.take({worker::Role::oracle, python, device, "oracle"}); };
   w.baseline = [=, &pool](const std::string& policy) {
     return pool.take({worker::Role::runner, python, device, policy});
@@ -137,8 +141,13 @@ TorchJudging::TorchJudging(const Arguments& arguments)
     : arguments_(arguments), pool_(std::make_unique<worker::TorchPool>(kIdleWorkers)) {}
 TorchJudging::~TorchJudging() = default;
 
-Result<judge::Verdict> TorchJudging::judge(const JudgePair& pair, const judge::JudgeRequest& base) {
-  FIEL_TRY(const torch::TorchRequest request, request_of(arguments_, pair, base));
+Result<judge::Verdict> TorchJudging::judge(const JudgePair& pair,
+                                           const judge::JudgeRequest& given) {
+  FIEL_TRY(const torch::TorchRequest request, request_of(arguments_, pair, given));
+  judge::JudgeRequest base = given;
+  if (request.is_bare()) {
+    FIEL_TRY(base.device, device::parse_device_name(request.device));
+  }
   FIEL_TRY(const worker::PythonEnvironment python,
            worker::find_python(arguments_.value("--python").value_or("")));
   return torch::judge(request, workers_for(request, base, python, *pool_));

@@ -6,12 +6,11 @@
 #include <utility>
 
 #include "base/text.h"
-#include "build/compile.h"
+#include "judge/compiled.h"
 #include "judge/environment.h"
 #include "judge/protocols/native.h"
 #include "judge/replay.h"
 #include "judge/strict.h"
-#include "kernel/kernel.h"
 
 namespace fiel::judge {
 namespace {
@@ -48,53 +47,6 @@ Result<Verdict> settle(const Error& error, Verdict v) {
   return v;
 }
 
-Verdict not_compiled(const build::CompileOutcome& built, Verdict v) {
-  v.reason = printable(built.message, 600);
-  v.compiler_output = printable(built.log, 32u << 10);
-  v.isolation = built.isolation;
-  switch (built.status) {
-    case build::CompileStatus::unsupported:
-      v.status = VerdictStatus::unsupported;
-      v.unsupported_by = "device";
-      break;
-    case build::CompileStatus::timeout:
-      v.status = VerdictStatus::compile_error;
-      v.reason = "the compiler did not end in time: " + v.reason;
-      break;
-    case build::CompileStatus::limit:
-      v.status = VerdictStatus::compile_error;
-      v.reason = "the compiler reached a limit: " + v.reason;
-      break;
-    default:
-      v.status = VerdictStatus::compile_error;
-      break;
-  }
-  return v;
-}
-
-SessionStarter starter_for(const kernel::Kernel& kernel, const build::CompileOutcome& built,
-                           const JudgeRequest& request) {
-  worker::BareSessionOptions options;
-  options.isolation = request.isolation;
-  options.where = request.device;
-  options.device.memory_bytes = request.device_memory_bytes;
-  options.checks.metrics = false;
-  options.instruction_budget = request.instruction_budget;
-  return [options, kernel, built](const SessionWish& wish) {
-    worker::BareSessionOptions o = options;
-    o.checks.global_races = wish.global_races;
-    o.contract = wish.contract;
-    return kernel::start_session(kernel, built, o);
-  };
-}
-
-void add_resources(const build::CompiledKernel& kernel, Verdict& v) {
-  for (const build::KernelResources& r : kernel.resources) {
-    v.resources.registers = std::max(v.resources.registers, r.registers);
-    v.resources.spill_bytes = std::max(v.resources.spill_bytes, r.spill_stores + r.spill_loads);
-  }
-}
-
 }  // namespace
 
 Result<Verdict> judge_sessions(const task::Task& task, const SessionStarter& starter,
@@ -111,31 +63,14 @@ Result<Verdict> judge_sessions(const task::Task& task, const SessionStarter& sta
 Result<Verdict> judge_kernel(const task::Task& task, const std::string& kernel_path,
                              const JudgeRequest& request) {
   Verdict v = blank_verdict(task, kernel_path, request);
-  const auto kernel = kernel::load_kernel(kernel_path);
-  if (!kernel) {
-    // The words of the command line were looked at before: this is about the file's content.
-    v.status = VerdictStatus::compile_error;
-    v.reason = printable(to_string(kernel.error()), 600);
-    return v;
-  }
-  v.kernel_digest = kernel->digest;
   JudgeOptions options = request.options;
   if (options.progress) options.progress({"compiling " + v.kernel, 0, 0});
-  build::CompileOptions compile;
-  compile.isolation.required = request.isolation.required;
-  if (request.device.is_cuda()) {
-    auto gpu = describe_gpu(request.device, v.environment);
-    if (!gpu) return settle(gpu.error(), std::move(v));
-    compile.arch = gpu->architecture();
-    compile.machine_code = true;
-    options.gpu_memory_bytes = gpu->memory_bytes;
-  }
-  auto built = kernel::compile(*kernel, compile);
-  if (!built) return settle(built.error(), std::move(v));
-  if (built->status != build::CompileStatus::compiled) return not_compiled(*built, std::move(v));
-  v.environment.compiler = built->kernel.compiler;
-  add_resources(built->kernel, v);
-  return judge_sessions(task, starter_for(*kernel, *built, request), options, std::move(v));
+  const auto compiled = compile_candidate(kernel_path, request);
+  if (!compiled) return settle(compiled.error(), std::move(v));
+  describe(*compiled, v);
+  if (!compiled->start) return v;
+  options.gpu_memory_bytes = compiled->gpu_memory_bytes;
+  return judge_sessions(task, compiled->start, options, std::move(v));
 }
 
 }  // namespace fiel::judge

@@ -86,6 +86,8 @@ std::string pointers(const Skeleton& s) {
 std::string bare_skeleton(const Skeleton& s) {
   std::string out = fmt::format("// A kernel for {}.\n//\n", comment_text(s.task));
   out += table(s.inputs, "inputs", "//") + table(s.outputs, "outputs", "//");
+  for (const std::string& number : s.not_passed)
+    out += fmt::format("//   not passed  {}\n", comment_text(number));
   out +=
       "//\n// Shapes are those of the task; others may come, read them from the tensors.\n"
       "#include <fiel/kernel.h>\n";

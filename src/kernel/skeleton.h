@@ -24,6 +24,7 @@ struct Skeleton {
   std::string task;  ///< as the user named it
   std::vector<SkeletonTensor> inputs, outputs;
   std::string constructor;  ///< ModelNew: names of __init__'s arguments, "" for none
+  std::vector<std::string> not_passed = {};  ///< forward's arguments that are no tensors
 };
 
 std::string bare_skeleton(const Skeleton& skeleton);

@@ -122,7 +122,8 @@ Json seed_of(uint64_t seed) { return static_cast<int64_t>(seed & 0x7ffffffffffff
 
 }  // namespace
 
-const AskOptions TorchOracle::kLong{.timeout_ms = 600'000, .descriptors = {}, .progress = {}};
+const AskOptions TorchOracle::kLong{
+    .timeout_ms = 600'000, .descriptors = {}, .progress = {}, .meanwhile = {}};
 
 bool Verified::passed() const {
   auto fails = [](const Comparison& c) {
@@ -177,6 +178,7 @@ Answer<OpenedTask> TorchOracle::open_task(const OpenTask& task, const AskOptions
   Json request = Json::object({{"op", "open_task"}, {"path", task.path}, {"mode", task.mode}});
   request["init_seed"] = seed_of(task.init_seed);
   if (!task.reference.empty()) request["reference"] = task.reference;
+  if (task.small_bytes > 0) request["small_bytes"] = task.small_bytes;
   FIEL_TRY(Json reply, worker_.ask(std::move(request), options));
   return read_task(std::move(reply));
 }
@@ -251,6 +253,7 @@ Answer<std::vector<Impostor>> TorchOracle::impostors(const Json& cases, const As
 
 Answer<LaidSlots> TorchOracle::slots(const SlotsRequest& r) {
   Json request = Json::object({{"op", "slots"}, {"case", r.case_id}, {"count", int64_t{r.count}}});
+  if (r.packed) request["packed"] = true;
   if (r.inputs_window != 0) {
     request["inputs_window"] = r.inputs_window;
     request["outputs_window"] = r.outputs_window;

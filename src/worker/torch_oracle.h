@@ -28,7 +28,8 @@ struct OpenTask {
   std::string path;
   std::string mode = "train";  ///< train or eval; KernelBench never calls eval()
   uint64_t init_seed = 0;
-  std::string reference;  ///< a native task: the source of its generated module
+  std::string reference;     ///< a native task: the source of its generated module
+  uint64_t small_bytes = 0;  ///< not 0: with a shape variant "small" whose tensors fit it
 };
 struct TaskInput : Leaf {
   Json domain;
@@ -160,6 +161,7 @@ struct SlotsRequest {
   Json case_id;
   uint32_t count = 2;  ///< twice the calls of a sample: late outputs are seen during the next one
   int64_t inputs_window = 0, outputs_window = 0;  ///< none: only the sizes are asked for
+  bool packed = false;  ///< contiguous outputs: a bare kernel writes them in place
 };
 struct LaidSlots {
   Json id;  ///< `slots`; null where only the sizes were asked for

@@ -15,7 +15,29 @@ std::vector<int64_t> read_extents(const Json& json) {
   return out;
 }
 
+struct DTypeName {
+  const char* torch;
+  DType dtype;
+};
+constexpr DTypeName kDTypeNames[] = {
+    {"float64", DType::f64},   {"float32", DType::f32},        {"float16", DType::f16},
+    {"bfloat16", DType::bf16}, {"float8_e4m3fn", DType::e4m3}, {"float8_e5m2", DType::e5m2},
+    {"int64", DType::i64},     {"int32", DType::i32},          {"int16", DType::i16},
+    {"int8", DType::i8},       {"uint8", DType::u8},           {"bool", DType::boolean}};
+
 }  // namespace
+
+std::optional<DType> dtype_of(const Leaf& leaf) {
+  for (const DTypeName& n : kDTypeNames)
+    if (leaf.dtype == n.torch) return n.dtype;
+  return std::nullopt;
+}
+
+std::string torch_name(DType dtype) {
+  for (const DTypeName& n : kDTypeNames)
+    if (dtype == n.dtype) return n.torch;
+  return "float32";  // tf32 is stored as that
+}
 
 double read_number(const Json& json, double fallback) {
   if (!json.is_string()) return json.as_double(fallback);

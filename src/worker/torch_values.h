@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json.h"
+#include "tensor/dtype.h"
 
 namespace fiel::worker {
 
@@ -18,6 +20,9 @@ struct Leaf {
   uint64_t offset = 0;  ///< from the window's begin, where it has a place
 };
 Leaf read_leaf(const Json& json);
+/// Its dtype as a bare kernel knows it; nothing for one that fiel/kernel.h lacks (complex64).
+std::optional<DType> dtype_of(const Leaf& leaf);
+std::string torch_name(DType dtype);  ///< "float32"
 std::vector<Leaf> read_leaves(const Json& json);
 
 /// JSON has no NaN and no infinity: they travel as "nan", "inf", "-inf".

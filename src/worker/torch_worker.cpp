@@ -214,14 +214,16 @@ Answer<std::optional<TorchWorker::Frame>> TorchWorker::next_frame() {
   return Frame{header.type, header.sequence, std::move(*body)};
 }
 
-Answer<TorchWorker::Frame> TorchWorker::wait_for_frame(int64_t deadline_ns, int64_t timeout_ms) {
+Answer<TorchWorker::Frame> TorchWorker::wait_for_frame(int64_t deadline_ns,
+                                                       const AskOptions& options) {
   for (;;) {
     FIEL_TRY(auto frame, next_frame());
     if (frame) return std::move(*frame);
     const int64_t left_ns = deadline_ns - monotonic_ns();
     if (left_ns <= 0)
-      return fail(
-          end(Fault::timeout, fmt::format("the worker did not answer in {} ms", timeout_ms)));
+      return fail(end(Fault::timeout,
+                      fmt::format("the worker did not answer in {} ms", options.timeout_ms)));
+    if (options.meanwhile) options.meanwhile();
     const bool was_running = child_->running();
     // Short steps: a limit on memory is looked at between them.
     if (child_->pump(std::min<int64_t>(left_ns / 1'000'000 + 1, 50), socket_.get())) {
@@ -240,7 +242,7 @@ Answer<Json> TorchWorker::receive(const AskOptions& options) {
   if (!waiting_) return fail(WorkerFault{Fault::worker, "no request is unanswered", {}, {}, 0, 0});
   const int64_t deadline = monotonic_ns() + options.timeout_ms * 1'000'000;
   for (int events = 0; events <= kMaxEvents; ++events) {
-    FIEL_TRY(Frame frame, wait_for_frame(deadline, options.timeout_ms));
+    FIEL_TRY(Frame frame, wait_for_frame(deadline, options));
     if (frame.type == kEvent) {
       if (options.progress)
         options.progress(printable(frame.body["progress"].as_string(), 200),

@@ -41,6 +41,7 @@ struct AskOptions {
   int64_t timeout_ms = 60'000;   ///< beyond it the process is killed
   std::vector<int> descriptors;  ///< go with the request; stay the caller's
   Progress progress;
+  std::function<void()> meanwhile;  ///< called every few hundredths of a second of waiting
 };
 
 class TorchWorker {
@@ -77,7 +78,7 @@ class TorchWorker {
   WorkerFault closed();
   std::optional<Fault> read_some();
   Answer<std::optional<Frame>> next_frame();
-  Answer<Frame> wait_for_frame(int64_t deadline_ns, int64_t timeout_ms);
+  Answer<Frame> wait_for_frame(int64_t deadline_ns, const AskOptions& options);
   Answer<void> write_all(const std::vector<uint8_t>& frame, const AskOptions& options);
 
   std::unique_ptr<sandbox::Child> child_;

@@ -4,8 +4,8 @@
 #   tests/cli/with_torch.sh COMMAND...
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-if ! FIEL_PYTHON=$("$here/../python/venv.sh"); then
+if ! venv=$("$here/../python/venv.sh"); then
   echo "no Python with PyTorch" >&2
   exit 77
 fi
-exec env FIEL_PYTHON="$FIEL_PYTHON/bin/python" "$@"
+exec env FIEL_PYTHON="$venv/bin/python" "$@"

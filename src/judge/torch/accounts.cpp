@@ -9,27 +9,6 @@
 namespace fiel::judge::torch {
 namespace {
 
-constexpr size_t kMaxKernels = 64;
-
-std::vector<KernelEvidence> kernels_of(RunnerSide& side, const Input& input) {
-  Json request = Json::object({{"op", "evidence"}, {"module", side.module()}});
-  request["window"] = input.in->id;
-  request["inputs"] = input.value;
-  const auto reply = side.process().ask(std::move(request));
-  std::vector<KernelEvidence> kernels;
-  if (!reply) return kernels;
-  for (const Json& k : (*reply)["kernels"].items()) {
-    if (kernels.size() == kMaxKernels) break;
-    const std::string& origin = k["origin"].as_string();
-    const bool known = origin == "own" || origin == "library";
-    kernels.push_back({printable(k["name"].as_string(), 200), known ? origin : "framework",
-                       worker::read_count(k["launches"]),
-                       std::max(worker::read_number(k["device_ns"]), 0.0),
-                       k["tensor_core"].as_bool()});
-  }
-  return kernels;
-}
-
 /// the first eager side that is there stands for the baselines.
 Contestant* eager_of(std::vector<Contestant>& all) {
   for (Contestant& c : all)
@@ -45,22 +24,21 @@ struct CallMemory {
 /// a candidate says of itself may be wrong, and PyTorch's allocator does not see raw cudaMalloc.
 std::optional<CallMemory> memory_of_call(OracleSide& oracle, Contestant& side, const Case& c) {
   const auto input = oracle.place(c, {}, side.windows);
-  if (!input || !side.runner->map(*input->in) || !side.runner->map(*input->out))
-    return std::nullopt;
-  worker::TorchRunner& runner = side.runner->runner();
-  if (!runner.memory(side.runner->module(), true)) return std::nullopt;
+  if (!input || !side.runner->reach(*input) || !side.runner->memory(true)) return std::nullopt;
   worker::TorchWorker& watcher = oracle.oracle().worker();
   Json watch = Json::object({{"op", "watch_memory"}, {"start", true}});
   if (!watcher.ask(watch)) return std::nullopt;
-  const auto called = side.runner->call(*input);
+  const auto called = side.runner->call(*input, {});
   watch["start"] = false;
   const auto seen = watcher.ask(watch);
   if (!called || !seen) return std::nullopt;
-  const auto use = runner.memory(side.runner->module());
+  const auto use = side.runner->memory(false);
   if (!use) return std::nullopt;
   CallMemory m;
   const uint64_t before = worker::read_count((*seen)["before"]);
   m.transient_bytes = std::max(worker::read_count((*seen)["peak"]), before) - before;
+  // A module allocates its outputs; a bare kernel finds them allocated.
+  if (side.runner->writes_in_place()) m.transient_bytes += oracle.task().output_bytes;
   m.allocator_peak_bytes = use->allocated_peak;
   m.setup_bytes = use->setup_bytes;
   return m;
@@ -98,8 +76,7 @@ Status record_accounts(TorchCourse& course, std::vector<Contestant>& all, const 
   // Memory first: the profiler has buffers of its own.
   record_memory(course, kernel, eager_of(all), c);
   FIEL_TRY(const Input input, course.oracle().place(c, {}, kernel.windows));
-  if (!kernel.runner->map(*input.in)) return {};
-  m.kernels = kernels_of(*kernel.runner, input);
+  m.kernels = kernel.runner->kernels(input);
   return {};
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "judge/options.h"
-#include "judge/torch/sides.h"
+#include "judge/torch/oracle_side.h"
 #include "judge/verdict.h"
 
 namespace fiel::judge::torch {

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "judge/probe_inputs.h"
+#include "judge/torch/runner_side.h"
 #include "judge/torch/seeds.h"
 #include "judge/torch/task_check.h"
 
@@ -38,7 +39,8 @@ Contestant started(const TorchRequest& request, const Workers& workers, const st
     c.drop(to_string(process.error()));
     return c;
   }
-  c.own = std::make_unique<RunnerSide>(std::move(*process), request.device, workers.give_back);
+  c.own =
+      std::make_unique<RunnerSide>(std::move(*process), request.torch_device(), workers.give_back);
   c.runner = c.own.get();
   return c;
 }
@@ -53,8 +55,9 @@ void load(Contestant& c, const TorchRequest& request) {
   s.mode = request.mode;
   s.init_seed = init_seed(request.options.seed);
   s.load_timeout_ms = request.load_timeout_ms;
-  s.call_timeout_ms = request.load_timeout_ms;  // the first call compiles
-  if (const auto loaded = c.runner->load(s); !loaded) c.drop(loaded.error().what);
+  s.call_timeout_ms = request.load_timeout_ms;         // the first call compiles
+  auto& runner = static_cast<RunnerSide&>(*c.runner);  // of started()
+  if (const auto loaded = runner.load(s); !loaded) c.drop(loaded.error().what);
 }
 
 /// One thread a side: they wait for processes that import and compile side by side.
@@ -66,8 +69,16 @@ void at_once(std::vector<Contestant>& all, const std::function<void(Contestant&)
 
 struct Asked {
   Input input;
-  worker::Answer<worker::CalledModule> called;
+  worker::Answer<Called> called;
 };
+
+CallOptions options_of(TorchCourse& course, const Case& c) {
+  CallOptions options;
+  options.probe = c.probe;
+  options.shape_set = shape_set_of(c);
+  options.timeout_ms = course.request().options.call_timeout_ms;
+  return options;
+}
 
 /// Weights and inputs for one side. False: it is out of the race.
 Result<bool> give(TorchCourse& course, Contestant& side, const Case& c, Asked& asked) {
@@ -89,8 +100,12 @@ Status compare(TorchCourse& course, Contestant& side, const Case& c, const Asked
     side.drop(asked.called.error().what);
     return {};
   }
+  if (asked.called->seen.fault) {
+    side.drop(asked.called->seen.fault->reason);
+    return {};
+  }
   FIEL_TRY(const worker::Verified seen,
-           course.oracle().verify(c, asked.called->outputs, NumericsClass::tf32));
+           course.oracle().verify(c, asked.called->answer.outputs, NumericsClass::tf32));
   Errors errors;
   for (const worker::Comparison& v : seen.outputs)
     errors.take({parse_numerics(v.numerics_class).value_or(NumericsClass::below), v.relative_rms,
@@ -106,7 +121,7 @@ Status compare_one(TorchCourse& course, Contestant& side, const Case& c) {
   Asked asked;
   FIEL_TRY(const bool given, give(course, side, c, asked));
   if (!given) return {};
-  asked.called = side.runner->call(asked.input);
+  asked.called = side.runner->call(asked.input, options_of(course, c));
   return compare(course, side, c, asked);
 }
 
@@ -120,9 +135,10 @@ Status compile_all(TorchCourse& course, std::vector<Contestant>& all, const Case
     FIEL_TRY(const bool given, give(course, side, c, a));
     if (!given) asked.erase(&side);
   }
+  const CallOptions options = options_of(course, c);
   at_once(all, [&](Contestant& side) {
     if (const auto at = asked.find(&side); at != asked.end())
-      at->second.called = side.runner->call(at->second.input);
+      at->second.called = side.runner->call(at->second.input, options);
   });
   for (auto& [side, a] : asked)
     if (!a.called) side->drop(a.called.error().what);
@@ -164,7 +180,7 @@ void drop_windows(TorchCourse& course, std::vector<Contestant>& all, std::span<c
 
 std::vector<std::string> policies_for(const TorchRequest& request, const worker::OpenedTask& task) {
   // On the CPU there is no TF32, and without products no policy changes anything: one is all.
-  const bool one = request.device == "cpu" || !(task.floor.tf32able > 0);
+  const bool one = request.torch_device() == "cpu" || !(task.floor.tf32able > 0);
   std::vector<std::string> chosen;
   for (const std::string& policy : request.policies) {
     if (policy == "bf16" && !has_output_of(task, "bfloat16")) continue;
@@ -200,7 +216,8 @@ Status compare_accuracy(TorchCourse& course, std::vector<Contestant>& all) {
   });
   const TorchRequest& request = course.request();
   const bool cheap =
-      plan_by_cost(cost_facts(course.oracle()), request.options.effort, request.device).cheap;
+      plan_by_cost(cost_facts(course.oracle()), request.options.effort, request.torch_device())
+          .cheap;
   for (const Probe probe : {Probe::task_inputs, Probe::mixed_signs, Probe::scale_range}) {
     if (!cheap && probe == Probe::scale_range) break;  // seconds a side
     FIEL_TRY_STATUS(course.poll("accuracy of the baselines"));

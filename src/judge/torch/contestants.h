@@ -14,8 +14,8 @@ namespace fiel::judge::torch {
 
 struct Contestant {
   TimedSide side;
-  std::unique_ptr<RunnerSide> own;  ///< of a baseline
-  RunnerSide* runner = nullptr;
+  std::unique_ptr<Side> own;  ///< of a baseline
+  Side* runner = nullptr;
   bool trusted = false;
   std::vector<ProbeError> errors;
   Errors worst;

@@ -7,6 +7,8 @@
 
 #include "base/text.h"
 #include "judge/course.h"
+#include "judge/torch/bare_side.h"
+#include "judge/torch/runner_side.h"
 #include "judge/torch/seeds.h"
 
 namespace fiel::judge::torch {
@@ -27,7 +29,7 @@ ProbeResult blank(Probe probe, const std::string& shape_set) {
 }
 
 std::string shape_set_of(const Case& c) {
-  return c.wish.shape_variant.empty() ? kGivenShapes : c.wish.shape_variant;
+  return c.wish.shape_variant.empty() ? std::string(kGivenShapes) : c.wish.shape_variant;
 }
 
 Status TorchCourse::poll(const std::string& what) {
@@ -68,9 +70,13 @@ bool TorchCourse::refused(const std::string& shape_set) const {
 /// Turns a fault into a verdict, or into a refusal of a shape that the task does not list.
 bool TorchCourse::fault(const worker::WorkerFault& f, Stage stage, const Case* c) {
   FaultVerdict v = verdict_of(f, stage);
-  candidate_->spoil();
-  const std::string shape = c != nullptr ? shape_set_of(*c) : kGivenShapes;
-  if (v.refusal && shape != kGivenShapes && answered_.count(shape) == 0) {
+  if (candidate_) candidate_->spoil();
+  if (is_bare() && f.kind == worker::Fault::worker) {  // no Python of the candidate's is there
+    decide(VerdictStatus::harness_fault, printable(f.what, 600));
+    return false;
+  }
+  const std::string shape = c != nullptr ? shape_set_of(*c) : oracle_.main_shapes();
+  if (v.refusal && shape != oracle_.main_shapes() && answered_.count(shape) == 0) {
     if (!refused(shape)) verdict_.refused_shapes.push_back(shape);
     note(finding(JudgeFinding::shape_refused, vgpu::Grade::info,
                  fmt::format("at {}: {}", shape, printable(f.what, 200)), Probe::other_shapes,
@@ -99,13 +105,45 @@ bool TorchCourse::fault(const worker::WorkerFault& f, Stage stage, const Case* c
 
 Result<bool> TorchCourse::load() {
   FIEL_TRY_STATUS(poll("loading " + verdict_.kernel));
+  return compiling_.valid() ? load_bare() : load_module();
+}
+
+Result<bool> TorchCourse::load_bare() {
+  oracle_.turn().end();
+  const auto begin = std::chrono::steady_clock::now();
+  FIEL_TRY(compiled_, compiling_.get());
+  setup_ms_ =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  describe(*compiled_, verdict_);
+  decided_ = !compiled_->start;
+  if (decided_) return false;
+  FIEL_TRY_STATUS(oracle_.turn().take(Share::shared));
+  return restart({});
+}
+
+Result<bool> TorchCourse::restart(const SessionWish& wish) {
+  if (!is_bare()) return false;
+  candidate_.reset();
+  FIEL_TRY(auto session, compiled_->start(wish));
+  verdict_.isolation = session->isolation();
+  const bool reference_writes = oracle_.task().raw["writes_inputs"].as_bool();
+  candidate_ = std::make_unique<BareSide>(std::move(session),
+                                          BareSettings{!request_.on_virtual(), !reference_writes});
+  weights_given_.reset();
+  weights_known_ = false;
+  return true;
+}
+
+Result<bool> TorchCourse::load_module() {
   oracle_.turn().end();
   FIEL_TRY(auto confined, workers_.candidate(oracle_.machine().device_uuid));
   verdict_.isolation = confined.worker->isolation();
   stage_ = std::make_unique<TempDir>(std::move(confined.stage));
   const bool trusted = confined.worker->trusted();
-  candidate_ = std::make_unique<RunnerSide>(std::move(confined.worker), confined.device,
-                                            trusted ? workers_.give_back : GiveBack());
+  auto side = std::make_unique<RunnerSide>(std::move(confined.worker), confined.device,
+                                           trusted ? workers_.give_back : GiveBack());
+  RunnerSide& runner = *side;
+  candidate_ = std::move(side);
   RunnerSettings s;
   const bool self = request_.kernel_path.empty();
   std::error_code ignored;
@@ -117,7 +155,7 @@ Result<bool> TorchCourse::load() {
   s.init_seed = init_seed(request_.options.seed);
   s.load_timeout_ms = request_.load_timeout_ms;
   s.call_timeout_ms = request_.options.call_timeout_ms;
-  const auto loaded = candidate_->load(s);
+  const auto loaded = runner.load(s);
   if (!loaded) return fault(loaded.error(), Stage::loading, nullptr);
   setup_ms_ = loaded->build_ms;
   FIEL_TRY_STATUS(oracle_.turn().take(Share::shared));
@@ -132,12 +170,12 @@ void TorchCourse::keep_unmatched(const worker::CopiedWeights& copied) {
   if (copied.how == "by_shape")
     note(finding(JudgeFinding::weights_by_shape, vgpu::Grade::info,
                  "parameters of other names were given by their shapes", Probe::task_inputs,
-                 kGivenShapes, 0));
+                 oracle_.main_shapes(), 0));
   for (const auto& u : unmatched_)
     note(finding(JudgeFinding::weights_unmatched, vgpu::Grade::warn,
                  fmt::format("'{}' {} has no counterpart (the candidate's shape: {})", u.name,
                              shape_text(u.shape), shape_text(u.candidate_shape)),
-                 Probe::task_inputs, kGivenShapes, 0));
+                 Probe::task_inputs, oracle_.main_shapes(), 0));
 }
 
 /// Buffers may have changed by the last call: where there are any, they are given anew each time.
@@ -150,6 +188,7 @@ Result<bool> TorchCourse::give_weights(const Case& c) {
   if (!at.any) return true;
   const auto copied = candidate_->take(at);
   if (!copied) return fault(copied.error(), Stage::weights, &c);
+  weights_count_ = copied->copied.size();
   if (!weights_known_) keep_unmatched(*copied);
   weights_given_ = c.wish.weights_seed;
   return true;
@@ -225,12 +264,80 @@ Result<bool> TorchCourse::check(const Case& c, const Slots& slots, ProbeResult& 
   FIEL_TRY(const Input input, oracle_.place(c, slots));
   ++verdict_.resources.calls;
   ++result.calls;
-  const auto called = candidate_->call(input);
+  const auto called = candidate_->call(input, options_for(c, slots));
   if (!called) return fault(called.error(), Stage::calling, &c);
-  answered_.insert(shape_set_of(c));
   if (verdict_.candidate_output.size() < kMaxPrinted)
-    verdict_.candidate_output += printable(called->printed, kMaxPrinted);
-  return compare(c, input, *called, result);
+    verdict_.candidate_output += printable(called->answer.printed, kMaxPrinted);
+  if (!seen(c, called->seen)) return false;
+  answered_.insert(shape_set_of(c));
+  FIEL_TRY(const bool right, compare(c, input, called->answer, result));
+  if (!right || !called->seen.breach) return right;
+  // A rule was broken although the values are right.
+  broke(c, *called->seen.breach);
+  return false;
+}
+
+CallOptions TorchCourse::options_for(const Case& c, const Slots& slots) const {
+  CallOptions o;
+  o.probe = c.probe;
+  o.shape_set = shape_set_of(c);
+  o.poison = slots.poison;
+  o.schedule = schedule_;
+  o.timeout_ms = request_.options.call_timeout_ms;
+  return o;
+}
+
+/// What the device saw of a bare kernel's call. False: decided, or refused at this shape.
+bool TorchCourse::seen(const Case& c, const Call& call) {
+  Resources& r = verdict_.resources;
+  r.launches += call.launches;
+  r.thread_instructions += call.thread_instructions;
+  r.peak_device_bytes = std::max(r.peak_device_bytes, call.peak_device_bytes);
+  r.candidate_device_bytes = std::max(r.candidate_device_bytes, call.candidate_device_bytes);
+  for (const FindingRecord& f : call.findings) note(f);
+  if (call.fault) {
+    broke(c, *call.fault);
+    return false;
+  }
+  return call.status != worker::CallStatus::unsupported || refusal(c);
+}
+
+/// FIEL_UNSUPPORTED: of the task's own shapes the kernel's limit, of others no fault.
+bool TorchCourse::refusal(const Case& c) {
+  const std::string shape = shape_set_of(c);
+  if (answered_.count(shape) != 0) {
+    const std::string what = "it refuses a shape that it has answered before";
+    note(finding(JudgeFinding::refused_late, vgpu::Grade::error, what, c.probe, shape,
+                 verdict_.resources.calls));
+    broke(c, {VerdictStatus::incorrect, what});
+    return false;
+  }
+  if (!refused(shape)) verdict_.refused_shapes.push_back(shape);
+  if (shape != oracle_.main_shapes()) return false;
+  decide(VerdictStatus::unsupported,
+         fmt::format("the kernel answers FIEL_UNSUPPORTED: fiel_run got {} inputs and {} outputs",
+                     inputs_of(c), c.prepared.outputs.size()));
+  verdict_.unsupported_by = "kernel";
+  return false;
+}
+
+size_t TorchCourse::inputs_of(const Case& c) const {
+  return c.prepared.inputs.size() + weights_count_;
+}
+
+void TorchCourse::broke(const Case& c, const Fault& fault) {
+  decide(fault.status, fault.reason);
+  if (fault.status == VerdictStatus::unsupported) {
+    verdict_.unsupported_by = "device";
+    return;
+  }
+  Witness w;
+  w.probe = c.probe;
+  w.shape_set = shape_set_of(c);
+  w.seed = c.wish.seed;
+  w.call = verdict_.resources.calls;
+  w.note = fault.reason;
+  verdict_.witness = std::move(w);
 }
 
 void TorchCourse::finish(ProbeResult result) {

@@ -9,20 +9,19 @@
 #pragma once
 
 #include <chrono>
+#include <future>
 #include <memory>
 #include <set>
 #include <string>
 
+#include "judge/compiled.h"
 #include "judge/torch/answers.h"
 #include "judge/torch/fault.h"
 #include "judge/torch/request.h"
-#include "judge/torch/sides.h"
+#include "judge/torch/side.h"
 #include "judge/verdict.h"
 
 namespace fiel::judge::torch {
-
-/// The shape set of the task's own inputs.
-inline constexpr const char* kGivenShapes = "given";
 
 class TorchCourse {
  public:
@@ -30,8 +29,14 @@ class TorchCourse {
               Verdict& verdict)
       : oracle_(oracle), workers_(workers), request_(request), verdict_(verdict) {}
 
-  /// Starts the candidate's process and loads its module. False: decided.
+  /// A bare kernel, which compiles meanwhile; load() waits for it.
+  void expect(std::future<Result<Compiled>> compiled) { compiling_ = std::move(compiled); }
+
+  /// Starts the candidate's process and loads its module or kernel. False: decided.
   Result<bool> load();
+  /// A bare kernel again in a process of its own, under checks that cost more. Weights are to be
+  /// given anew. False where a session cannot have them.
+  Result<bool> restart(const SessionWish& wish);
   /// Gives the case's weights, calls, compares. False: decided, or refused at this shape.
   Result<bool> check(const Case& c, const Slots& slots, ProbeResult& result);
   void finish(ProbeResult result);
@@ -40,11 +45,14 @@ class TorchCourse {
   bool refused(const std::string& shape_set) const;
   bool unmatched() const { return !unmatched_.empty(); }
   const Errors& errors() const { return errors_; }
-  RunnerSide& candidate() { return *candidate_; }
+  Side& candidate() { return *candidate_; }
+  bool is_bare() const { return compiled_.has_value(); }
   double setup_ms() const { return setup_ms_; }
   double waited_s() const { return oracle_.turn().waited_s(); }
   bool ran_out_of_memory() const { return out_of_memory_; }  ///< the kernel, beside others
   Status poll(const std::string& what);
+  /// The order in which the virtual GPU runs blocks and warps from now on.
+  void set_schedule(const vgpu::Schedule& schedule) { schedule_ = schedule; }
   void expect_steps(uint32_t steps) { total_steps_ += steps; }
 
   void decide(VerdictStatus status, std::string reason);
@@ -55,9 +63,16 @@ class TorchCourse {
   Verdict& verdict() { return verdict_; }
 
  private:
+  Result<bool> load_module();
+  Result<bool> load_bare();
   Result<bool> give_weights(const Case& c);
   void keep_unmatched(const worker::CopiedWeights& copied);
   bool fault(const worker::WorkerFault& f, Stage stage, const Case* c);
+  bool seen(const Case& c, const Call& call);
+  bool refusal(const Case& c);
+  void broke(const Case& c, const Fault& fault);
+  size_t inputs_of(const Case& c) const;
+  CallOptions options_for(const Case& c, const Slots& slots) const;
   Result<bool> compare(const Case& c, const Input& input, const worker::CalledModule& called,
                        ProbeResult& result);
   Json state_after(const Input& input);
@@ -69,13 +84,17 @@ class TorchCourse {
   const TorchRequest& request_;
   Verdict& verdict_;
   std::unique_ptr<TempDir> stage_;  ///< the files that the candidate sees
-  std::unique_ptr<RunnerSide> candidate_;
   bool out_of_memory_ = false;
+  std::future<Result<Compiled>> compiling_;
+  std::optional<Compiled> compiled_;  ///< of a bare kernel
+  vgpu::Schedule schedule_;           ///< of the next calls
+  std::unique_ptr<Side> candidate_;
   bool decided_ = false, has_weights_ = true, weights_known_ = false;
   std::optional<uint64_t> weights_given_;
   std::vector<worker::UnmatchedWeight> unmatched_;
   std::set<std::string> answered_;  ///< shape sets
   Errors errors_;
+  size_t weights_count_ = 0;
   double setup_ms_ = 0;
   uint32_t steps_ = 0, total_steps_ = 0;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

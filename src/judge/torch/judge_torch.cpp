@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <future>
 
 #include "base/files.h"
 #include "base/hash.h"
@@ -68,10 +69,12 @@ void describe(const OracleSide& oracle, Verdict& v) {
   const worker::TorchFacts& m = oracle.machine();
   v.task = printable(oracle.task().name, 200);
   v.task_digest = oracle.task().digest;
-  v.environment.device = m.device_name;
-  v.environment.device_uuid = m.device_uuid;
-  v.environment.driver = m.driver;
-  v.environment.cuda = m.cuda;
+  if (v.device != "virtual") {
+    v.environment.device = m.device_name;
+    v.environment.device_uuid = m.device_uuid;
+    v.environment.driver = m.driver;
+    v.environment.cuda = m.cuda;
+  }
   v.environment.torch = m.torch;
   v.environment.python = m.python;
   v.environment.notes = m.notes;
@@ -110,11 +113,14 @@ struct Attempt {
 
 Status judge_into(const TorchRequest& request, const Workers& workers, Attempt& attempt,
                   Verdict& v) {
+  std::future<Result<Compiled>> compiling;  // beside PyTorch, whose import takes as long
+  if (request.is_bare()) compiling = std::async(std::launch::async, workers.compile);
   FIEL_TRY(auto oracle, OracleSide::open(workers, request, attempt.room));
   describe(*oracle, v);
   FIEL_TRY(const bool judgeable, check_task(*oracle, request, v));
   if (!judgeable) return {};
   TorchCourse course(*oracle, workers, request, v);
+  course.expect(std::move(compiling));
   if (request.options.replay) return run_replay(course, *request.options.replay);
   FIEL_TRY_STATUS(run_strict(course));
   attempt.out_of_memory = course.ran_out_of_memory();
@@ -147,15 +153,10 @@ std::string_view name_of(Track track) {
 
 Result<Verdict> judge(const TorchRequest& request, const Workers& workers) {
   FIEL_TRY(Verdict v, blank_verdict(request));
-  if (request.kernel_path.ends_with(".cu")) {
-    v.status = VerdictStatus::unsupported;
-    v.unsupported_by = "device";
-    v.reason =
-        "a bare .cu is not run for a PyTorch task; give a .py that defines ModelNew, or a "
-        "native task";
-    return v;
-  }
   const Protocol protocol = request.options.protocol;
+  if (request.is_bare() && protocol != Protocol::strict)
+    return fail(ErrorCode::usage, "other protocols judge Python modules, not bare kernels",
+                "--protocol strict");
   const Verdict blank = v;
   for (const Share room : {Share::shared, Share::exclusive}) {
     v = blank;
@@ -164,7 +165,7 @@ Result<Verdict> judge(const TorchRequest& request, const Workers& workers) {
                             ? judge_into(request, workers, attempt, v)
                             : run_protocol(rules_of(protocol), request, workers, v);
     const bool short_of_memory = done ? attempt.out_of_memory : is_out_of_memory(done.error());
-    if (short_of_memory && room == Share::shared && request.device != "cpu") continue;
+    if (short_of_memory && room == Share::shared && request.torch_device() != "cpu") continue;
     if (!done) return settle(done.error(), std::move(v));
     break;
   }

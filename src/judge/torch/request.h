@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "judge/compiled.h"
 #include "judge/options.h"
 #include "sandbox/isolation.h"
 #include "worker/python_sandbox.h"
@@ -30,6 +31,8 @@ struct Workers {
   std::function<void(std::unique_ptr<worker::TorchWorker>)> give_back;
   /// Confined; the device's UUID is the oracle's word, empty on the CPU.
   std::function<Result<worker::ConfinedRunner>(const std::string& device_uuid)> candidate;
+  /// A bare kernel instead; called on a thread of its own.
+  std::function<Result<Compiled>()> compile;
 };
 
 struct TorchRequest {
@@ -47,6 +50,14 @@ struct TorchRequest {
   std::filesystem::path locks;  ///< a folder of the user's; judgements of a GPU meet there
   Track track = Track::any;
   Timing timing = Timing::cold;
+
+  /// A .cu or a launch plan, for which no Python runs.
+  bool is_bare() const {
+    return kernel_path.ends_with(".cu") || kernel_path.ends_with(".plan.toml");
+  }
+  bool on_virtual() const { return device == "virtual"; }
+  /// Where the oracle and the baselines run.
+  std::string torch_device() const { return on_virtual() ? "cpu" : device; }
 };
 
 }  // namespace fiel::judge::torch

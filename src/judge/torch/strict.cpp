@@ -23,7 +23,10 @@ uint64_t case_seed(uint64_t seed, Probe probe, uint32_t variant, uint32_t use = 
 class Strict {
  public:
   explicit Strict(TorchCourse& course)
-      : course_(course), seed_(course.request().options.seed), begin_(Clock::now()) {}
+      : course_(course),
+        main_(course.oracle().main_shapes()),
+        seed_(course.request().options.seed),
+        begin_(Clock::now()) {}
 
   Status run();
 
@@ -40,14 +43,16 @@ class Strict {
   Result<bool> new_address(const Case& base);
   Result<bool> other_shapes();
   Result<bool> repeated();
+  Result<bool> schedules();
   void guards_and_state();
   Result<bool> single(const Case& c, const Slots& slots, ProbeResult& result);
   bool out_of_time(Probe probe, const std::string& shapes);
   double spent_s() const;
   void say_plan();
-  std::string place_name() const { return place_.empty() ? kGivenShapes : place_; }
+  std::string place_name() const { return place_.empty() ? main_ : place_; }
 
   TorchCourse& course_;
+  std::string main_;  ///< the shapes that an empty variant stands for
   uint64_t seed_;
   Clock::time_point begin_;
   double waited_before_s_ = 0;
@@ -87,7 +92,7 @@ Result<bool> Strict::single(const Case& c, const Slots& slots, ProbeResult& resu
 
 Result<bool> Strict::value_probe(Probe probe, uint32_t variants, const std::string& shapes,
                                  Purpose use) {
-  ProbeResult result = blank(probe, shapes.empty() ? kGivenShapes : shapes);
+  ProbeResult result = blank(probe, shapes.empty() ? main_ : shapes);
   bool go_on = true;
   for (uint32_t v = 0; go_on && v < variants; ++v) {
     const uint64_t seed = case_seed(seed_, probe, v, use);
@@ -197,14 +202,42 @@ Result<bool> Strict::repeated() {
   return go_on;
 }
 
+/// The virtual GPU runs blocks and warps in several orders, and watches races between blocks.
+Result<bool> Strict::schedules() {
+  if (!course_.is_bare() || !course_.request().on_virtual()) return true;
+  if (out_of_time(Probe::schedules, place_name())) return true;
+  SessionWish wish;
+  wish.global_races = true;
+  wish.contract = vgpu::Contract::on;
+  FIEL_TRY_STATUS(course_.restart(wish));
+  ProbeResult result = blank(Probe::schedules, place_name());
+  const uint64_t seed = case_seed(seed_, Probe::schedules, 0);
+  FIEL_TRY(Case c,
+           course_.oracle().prepare(Probe::task_inputs, 0, seed, derive_seed(seed, 7), place_));
+  c.probe = Probe::schedules;
+  bool go_on = true;
+  for (uint32_t order = 0; go_on && order < 4; ++order) {
+    vgpu::Schedule s;
+    s.reverse_blocks = order == 1;
+    s.reverse_warps = order == 2;
+    if (order == 3) s.seed = derive_seed(seed_, 900) | 1;
+    course_.set_schedule(s);
+    FIEL_TRY(go_on, single(c, {}, result));
+  }
+  course_.set_schedule({});
+  course_.oracle().release(c);
+  course_.finish(std::move(result));
+  return go_on;
+}
+
 /// Checked at every call; listed so that a reader sees that they were.
 void Strict::guards_and_state() {
   const Resources& r = course_.verdict().resources;
-  ProbeResult guards = blank(Probe::guard_bands, kGivenShapes);
+  ProbeResult guards = blank(Probe::guard_bands, main_);
   guards.calls = static_cast<uint32_t>(r.calls);
   course_.finish(std::move(guards));
   if (!course_.oracle().has_buffers() || course_.request().mode != "train") return;
-  ProbeResult state = blank(Probe::module_state, kGivenShapes);
+  ProbeResult state = blank(Probe::module_state, main_);
   state.calls = static_cast<uint32_t>(r.calls);
   course_.finish(std::move(state));
 }
@@ -252,7 +285,7 @@ void Strict::say_plan() {
   course_.note(finding(
       JudgeFinding::planned_by_cost, vgpu::Grade::info,
       fmt::format("a case takes {:.2f} s at the task's own shapes: {}", plan_.case_s, where),
-      Probe::task_inputs, kGivenShapes, course_.verdict().resources.calls));
+      Probe::task_inputs, main_, course_.verdict().resources.calls));
 }
 
 /// Value probes where a case is affordable; where none is, one variant each until the time is up.
@@ -276,8 +309,8 @@ Status Strict::run() {
   begin_ = Clock::now();
   waited_before_s_ = course_.waited_s();
   OracleSide& oracle = course_.oracle();
-  plan_ =
-      plan_by_cost(cost_facts(oracle), course_.request().options.effort, course_.request().device);
+  plan_ = plan_by_cost(cost_facts(oracle), course_.request().options.effort,
+                       course_.request().torch_device());
   if (go_on) {
     FIEL_TRY(go_on, at_own_shapes());
   }
@@ -296,6 +329,9 @@ Status Strict::run() {
   }
   if (go_on && !course_.decided()) {
     FIEL_TRY(go_on, repeated());
+  }
+  if (go_on && !course_.decided()) {
+    FIEL_TRY(go_on, schedules());
   }
   if (course_.decided()) return {};
   guards_and_state();

@@ -2,10 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "base/text.h"
 #include "judge/probe_inputs.h"
+#include "judge/torch/bare_side.h"
 
 namespace fiel::judge::torch {
 namespace {
@@ -39,6 +41,18 @@ Result<std::vector<worker::Impostor>> impostors_at(OracleSide& oracle, uint64_t 
   return tried;
 }
 
+/// Two draws tell whether a bare kernel can be given what forward takes.
+Result<std::string> obstacle(OracleSide& oracle, uint64_t seed) {
+  std::vector<Case> cases;
+  for (uint64_t i = 0; i < 2; ++i) {
+    FIEL_TRY(Case c, oracle.prepare(Probe::task_inputs, 0, derive_seed(seed, 8000 + i), {}));
+    cases.push_back(std::move(c));
+  }
+  std::string why = bare_obstacle(cases);
+  for (const Case& c : cases) oracle.release(c);
+  return why;
+}
+
 const worker::Impostor* accepted_one(const std::vector<worker::Impostor>& all) {
   for (const worker::Impostor& i : all)
     if (!i.rejected) return &i;
@@ -54,8 +68,16 @@ CostFacts cost_facts(const OracleSide& oracle, double seen_case_s) {
   if (task.prepare_s) facts.case_s = kCasePerPreparation * *task.prepare_s;
   if (seen_case_s > 0) facts.case_s = std::min(facts.case_s, seen_case_s);
   facts.input_bytes = task.input_bytes;
-  for (const worker::ShapeVariant& v : task.shape_variants)
-    facts.variants.push_back({v.name, v.input_bytes});
+  for (const worker::ShapeVariant& v : task.shape_variants) {
+    if (v.name != oracle.main_shapes()) {
+      facts.variants.push_back({v.name, v.input_bytes});
+      continue;
+    }
+    // Shapes that stand in for the task's own cost less, as their size says.
+    facts.case_s *= static_cast<double>(v.input_bytes) /
+                    static_cast<double>(std::max<uint64_t>(facts.input_bytes, 1));
+    facts.input_bytes = v.input_bytes;
+  }
   return facts;
 }
 
@@ -63,13 +85,27 @@ Result<bool> check_task(OracleSide& oracle, const TorchRequest& request, Verdict
   const worker::OpenedTask& task = oracle.task();
   for (const std::string& w : task.warnings)
     verdict.findings.push_back(finding(JudgeFinding::task_warning, vgpu::Grade::info, w,
-                                       Probe::task_inputs, kGivenShapes, 0));
+                                       Probe::task_inputs, oracle.main_shapes(), 0));
+  if (oracle.main_shapes() != kGivenShapes)
+    verdict.skipped_shapes.push_back(
+        {kGivenShapes,
+         "its tensors are too large for the virtual device; smaller shapes stand in"});
   verdict.status = VerdictStatus::task_void;
   if (task.void_why || task.randomness == "void") {
     verdict.reason = printable(task.void_why.value_or("its reference is random"), 600);
     return false;
   }
-  const CostPlan plan = plan_by_cost(cost_facts(oracle), request.options.effort, request.device);
+  if (request.is_bare()) {
+    FIEL_TRY(const std::string why, obstacle(oracle, request.options.seed));
+    if (!why.empty()) {
+      verdict.status = VerdictStatus::unsupported;
+      verdict.unsupported_by = "device";
+      verdict.reason = why;
+      return false;
+    }
+  }
+  const CostPlan plan =
+      plan_by_cost(cost_facts(oracle), request.options.effort, request.torch_device());
   const uint64_t seed = request.options.seed;
   std::vector<worker::Impostor> tried;
   if (!plan.small.empty()) {

@@ -49,7 +49,7 @@ class Session {
   Status enter(Contestant& side);
   struct Slots {
     worker::LaidSlots laid;
-    int64_t inputs_window = 0, outputs_window = 0;
+    const worker::WindowHandle *in = nullptr, *out = nullptr;
   };
   Result<Slots> lay_out(Contestant& side);
   uint32_t slots_of(uint64_t slot_bytes) const;
@@ -84,6 +84,7 @@ uint32_t Session::slots_of(uint64_t slot_bytes) const {
 Result<Session::Slots> Session::lay_out(Contestant& side) {
   worker::TorchOracle& oracle = course_.oracle().oracle();
   worker::SlotsRequest wish{.case_id = case_.prepared.id, .count = 1};
+  wish.packed = side.runner->writes_in_place();
   const auto one = oracle.slots(wish);
   if (!one) return fail(error_of(one.error()).with_context("slots of timed calls"));
   slot_bytes_ = one->inputs_bytes + one->outputs_bytes;
@@ -98,9 +99,7 @@ Result<Session::Slots> Session::lay_out(Contestant& side) {
   wish.outputs_window = out->id;
   auto laid = oracle.slots(wish);
   if (!laid) return fail(error_of(laid.error()).with_context("slots of timed calls"));
-  for (const worker::WindowHandle* w : {in, out})
-    if (const auto mapped = side.runner->map(*w); !mapped) side.drop(mapped.error().what);
-  return Slots{std::move(*laid), in->id, out->id};
+  return Slots{std::move(*laid), in, out};
 }
 
 Status Session::enter(Contestant& side) {
@@ -113,17 +112,16 @@ Status Session::enter(Contestant& side) {
     side.drop("no room beside the others: " + laid.error().what);
     return {};
   }
-  FIEL_TRY(Slots slots, std::move(laid));
-  if (!side.present()) return {};
+  FIEL_TRY(const Slots slots, std::move(laid));
   FIEL_TRY(Fd control, control_page());
-  Json request = Json::object({{"module", side.runner->module()},
-                               {"inputs_window", slots.inputs_window},
-                               {"outputs_window", slots.outputs_window},
-                               {"slots", slots.laid.layout},
-                               {"graph", course_.request().timing == Timing::graph}});
-  if (const auto sent = side.runner->runner().start_time(std::move(request), control.get());
-      !sent) {
-    side.drop(sent.error().what);
+  const ClockSlots entry{slots.in,
+                         slots.out,
+                         slots.laid.layout,
+                         control.get(),
+                         course_.request().timing == Timing::graph,
+                         course_.request().options.call_timeout_ms};
+  if (const auto entered = side.runner->enter_clock(entry); !entered) {
+    side.drop(entered.error().what);
     return {};
   }
   entered_.push_back({&side, std::move(control), slots.laid.id});
@@ -158,6 +156,10 @@ Result<worker::TimedSamples> Session::next_chunk(const worker::ClockChunk& chunk
   worker::TorchOracle& oracle = course_.oracle().oracle();
   worker::AskOptions options;
   options.timeout_ms = budget_ms + 600'000;
+  options.meanwhile = [this] {
+    for (const Entered& e : entered_)
+      if (e.side->present()) e.side->runner->attend_clock();
+  };
   if (!clock_)
     for (const Entered& e : entered_) options.descriptors.push_back(e.control.get());
   auto reply =
@@ -308,7 +310,7 @@ void Session::compute() {
 
 void Session::leave() {
   for (Entered& e : entered_)
-    if (e.side->present()) (void)e.side->runner->runner().finish_time(10'000);
+    if (e.side->present()) e.side->runner->leave_clock();
 }
 
 Status Session::run() {

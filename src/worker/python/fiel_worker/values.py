@@ -92,6 +92,15 @@ def extent_bytes(shape, stride, dtype: torch.dtype) -> int:
     return (1 + sum((n - 1) * s for n, s in zip(shape, stride))) * dtype.itemsize
 
 
+def packed(shape) -> list[int]:
+    """Strides of a contiguous tensor."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return strides[::-1]
+
+
 def align(offset: int) -> int:
     return (offset + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
 

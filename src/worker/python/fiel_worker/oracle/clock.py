@@ -16,7 +16,7 @@ import time
 
 import torch
 
-from .. import nvml
+from .. import nvml, values
 from ..channel import Fault
 from ..control import ControlPage
 from .flush import CacheFlush
@@ -34,7 +34,11 @@ _WARMUP_ROUNDS = 5  # CUDA graph trees run twice before they replay
 class ClockOperations:
     def op_slots(self, message, context):
         """Lays out slots; without windows only says how large they must be."""
-        slots = SlotSet(*self.case_values(message["case"]), int(message["count"]))
+        inputs, outputs = self.case_values(message["case"])
+        if message.get("packed"):  # a bare kernel writes its outputs in place, contiguous
+            for leaf in outputs["leaves"]:
+                leaf["stride"] = values.packed(leaf["shape"])
+        slots = SlotSet(inputs, outputs, int(message["count"]))
         reply = {
             "count": len(slots.layout), "inputs_bytes": slots.inputs_bytes,
             "outputs_bytes": slots.outputs_bytes,

@@ -3,7 +3,7 @@
 import time
 
 from ..channel import Context, Fault
-from ..values import align, describe, layout, view
+from ..values import align, describe, flatten, layout, view
 from . import placement
 from .cases import Case, Cases
 from .impostors import impostors
@@ -37,6 +37,8 @@ class Judging:
                     "prepare_s": prepare_s}
         leaves, outputs = cases.leaves(case), cases.output_leaves(case)
         return {"case": case.number, "dropped": None, "inputs": leaves, "outputs": outputs,
+                "inputs_tree": flatten(cases.inputs(case))[0],
+                "outputs_tree": case.kept.tree if case.kept else cases.task.output_tree,
                 "note": case.note, "prepare_s": prepare_s, "window_bytes": {
                     "inputs": align(layout([dict(leaf) for leaf in leaves])),
                     "outputs": placement.region_bytes(outputs)}}

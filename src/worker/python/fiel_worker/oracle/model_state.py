@@ -51,23 +51,43 @@ def _loose_tensors(model: torch.nn.Module):
 
 
 def named_state(model: torch.nn.Module) -> list[tuple[str, str, torch.Tensor]]:
-    """(name, parameter | buffer, tensor), each name once, plain tensor attributes as buffers."""
+    """(name, parameter | buffer, tensor) in state_dict's order; then what state_dict leaves out:
+    buffers that are not persistent, and plain tensor attributes, as buffers. A tensor of two names
+    is there once. A bare kernel gets its weights in this order."""
     found = [(n, "parameter", p) for n, p in model.named_parameters()]
     found += [(n, "buffer", b) for n, b in model.named_buffers()]
     for prefix, module in model.named_modules():
         for key, value in module.__dict__.items():
             if isinstance(value, torch.Tensor):
                 found.append((f"{prefix}.{key}" if prefix else key, "buffer", value))
+    places = _places_in_state_dict(model)
+    found.sort(key=lambda entry: places.get(id(entry[2]), len(places)))
     return found
+
+
+def _places_in_state_dict(model: torch.nn.Module) -> dict[int, int]:
+    """Where each tensor stands; modules may have a state_dict of their own, which is then ignored."""
+    try:
+        values = list(torch.nn.Module.state_dict(model, keep_vars=True).values())
+    except (RuntimeError, TypeError, AttributeError):
+        return {}
+    places: dict[int, int] = {}
+    for i, value in enumerate(values):
+        places.setdefault(id(value), i)
+    return places
 
 
 def wide_copy(model: torch.nn.Module) -> torch.nn.Module:
     """A module of its own with every floating tensor in float64."""
     wide = copy.deepcopy(model)
+    twins: dict[int, torch.nn.Parameter] = {}  # a parameter of two names stays one
+    narrow = [p for p in wide.parameters()]  # alive: their ids are theirs alone
+    for parameter in narrow:
+        twins[id(parameter)] = torch.nn.Parameter(widen(parameter.detach()), False)
     for module in wide.modules():
         for name, parameter in list(module._parameters.items()):
             if parameter is not None:
-                module._parameters[name] = torch.nn.Parameter(widen(parameter.detach()), False)
+                module._parameters[name] = twins[id(parameter)]
         for name, buffer in list(module._buffers.items()):
             if buffer is not None:
                 module._buffers[name] = widen(buffer)

@@ -77,7 +77,7 @@ class Opening:
         if void is None and task.randomness == "none":
             void, warning = degenerate(task)
             task.warnings += [warning] if warning else []
-        task.find_variants()
+        task.find_variants(int(message.get("small_bytes") or 0))
         self.cases = Cases(task)
         prepare_s = None if void else self._first_case(context)
         weights = named_state(task.model)
@@ -87,7 +87,8 @@ class Opening:
         return {
             "name": name, "digest": module.digest,
             "inputs": [leaf | {"domain": d.describe()} for leaf, d in zip(task.inputs, task.domains)],
-            "outputs": task.outputs,
+            "outputs": task.outputs, "inputs_tree": task.tree,
+            "writes_inputs": task.writes_inputs,
             "parameters": sum(p.numel() for p in task.model.parameters()),
             "weight_bytes": weight_bytes, "input_bytes": task.input_bytes,
             "output_bytes": task.output_bytes,

@@ -55,6 +55,76 @@ class ShapeVariant:
         return rebuild(tree, tensors)
 
 
+@dataclasses.dataclass(frozen=True)
+class SmallVariant:
+    """Several sizes cut at once, one after the other."""
+
+    name: str
+    note: str
+    parts: tuple
+
+    def input_bytes(self, leaves: list[dict]) -> int:
+        """Of the inputs when cut."""
+        shapes = [list(leaf["shape"]) for leaf in leaves]
+        for part in self.parts:
+            for leaf, dimension in part.places:
+                shapes[leaf][dimension] = part.new
+        return sum(math.prod(shape) * DTYPES[leaf["dtype"]].itemsize
+                   for shape, leaf in zip(shapes, leaves))
+
+    def domains(self, domains: list[Domain]) -> list[Domain]:
+        for part in self.parts:
+            domains = part.domains(domains)
+        return domains
+
+    def apply(self, inputs, domains: list[Domain]):
+        for part in self.parts:
+            inputs = part.apply(inputs, domains)
+            domains = part.domains(domains)
+        return inputs
+
+
+def small(inputs, domains: list[Domain], limit: int, bytes_of):
+    """The task's inputs with sizes cut until inputs and outputs fit `limit` bytes, the largest kept
+    as large as may be; None where no size may be cut. `bytes_of` tells how many bytes cut inputs and
+    their answer have, or None where the reference takes them not."""
+    parts, whole = [], inputs
+    have = bytes_of(inputs)
+    for _ in range(MAX_TRIES):
+        if have is None or have <= limit:
+            break
+        step = _one_cut(whole, domains, have / limit, bytes_of)
+        if step is None:
+            break
+        part, have = step
+        parts.append(part)
+        whole, domains = part.apply(whole, domains), part.domains(domains)
+    if not parts:
+        return None
+    return SmallVariant("small", "; ".join(p.note for p in parts)[:300], tuple(parts))
+
+
+def _one_cut(inputs, domains, excess: float, bytes_of):
+    """One size cut, the batch first: to what suffices, or as far as is sensible."""
+    shapes = [list(t.shape) for _, t in flatten(inputs)[1]]
+    for size, places in _sizes(shapes):
+        least = 3 if places[0] == (0, 0) else 33
+        if size <= least:
+            continue
+        for new in dict.fromkeys((max(least, int(size / excess) | 1), max(least, size // 2 | 1))):
+            if new >= size:
+                continue
+            note = f"size {size} -> {new}"
+            part = ShapeVariant(note, note, tuple(places), size, new)
+            try:
+                have = bytes_of(part.apply(inputs, domains))
+            except RuntimeError:
+                continue
+            if have is not None:
+                return part, have
+    return None
+
+
 def candidates(inputs) -> list[ShapeVariant]:
     """What might be legal, most useful first."""
     _, leaves = flatten(inputs)

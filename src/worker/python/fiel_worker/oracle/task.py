@@ -11,7 +11,7 @@ from .domains import Domain, classify
 from .model_state import State, Weights, copy_values, named_state, wide_copy
 from .precision import Float64, UNITS, UNIT_FP32
 from .probes import Recipe, derive, make
-from .shape_variants import MAX_VARIANTS, candidates
+from .shape_variants import MAX_VARIANTS, SmallVariant, candidates, small
 from .task_module import TaskModule, call, seed_everything
 
 _BIG_DRAW_BYTES, _HUGE_DRAW_BYTES = 256 << 20, 16 << 30
@@ -155,11 +155,18 @@ class Task:
         leaves = self.inputs + self.outputs
         return 8 * sum(math.prod(leaf["shape"]) for leaf in leaves)
 
-    def find_variants(self) -> None:
+    def find_variants(self, small_bytes: int = 0) -> None:
+        """`small_bytes`: with one more, for a device that is slow: inputs and outputs within it."""
         own = self.source.draw(1)
-        for variant in candidates(own):
+        if small_bytes and self.input_bytes + self.output_bytes > small_bytes:
+            self._find_small(own, small_bytes)
+        cuts = self.variants["small"].parts if self.variants else ()
+        base = self.variants["small"].apply(own, self.domains) if cuts else own
+        for variant in candidates(base):
             if len(self.variants) >= MAX_VARIANTS:
                 return
+            if cuts:
+                variant = SmallVariant(variant.name, variant.note, (*cuts, variant))
             if variant.name not in self.variants:
                 try:
                     cut = variant.apply(own, self.domains)
@@ -167,6 +174,17 @@ class Task:
                     continue
                 if self.complaint(cut) is None:
                     self.variants[variant.name] = variant
+
+    def _find_small(self, own, limit: int) -> None:
+        def bytes_of(cut):
+            if self.complaint(cut) is not None:
+                return None
+            leaves = flatten(cut)[1] + self.run(cut, 3)[1]
+            return sum(t.numel() * t.element_size() for _, t in leaves)
+
+        variant = small(own, self.domains, limit, bytes_of)
+        if variant is not None:
+            self.variants[variant.name] = variant
 
     def count_operations(self) -> dict[str, float]:
         """Floating-point operations of one call by kind: contracting and other."""

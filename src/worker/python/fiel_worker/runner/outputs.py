@@ -66,7 +66,7 @@ def leaf_of(path: str, tensor: torch.Tensor) -> dict:
     leaf = values.describe(path, tensor)
     if not is_dense(tensor.shape, tensor.stride()):
         leaf["stride_was"] = leaf["stride"]
-        leaf["stride"] = packed(tensor.shape)
+        leaf["stride"] = values.packed(tensor.shape)
     return leaf
 
 
@@ -79,14 +79,6 @@ def is_dense(shape, stride) -> bool:
             return False
         expected *= size
     return True
-
-
-def packed(shape) -> list[int]:
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return strides[::-1]
 
 
 def place(window, region: dict, leaves: list[dict], tensors: list[torch.Tensor]) -> None:

@@ -1,4 +1,4 @@
-#include "judge/torch/sides.h"
+#include "judge/torch/oracle_side.h"
 
 #include <fmt/core.h>
 
@@ -15,6 +15,9 @@ constexpr uint64_t kGuardBytes = 4096, kAlignment = 256;
 constexpr uint64_t kMaxBytes = 1ull << 46;  ///< beyond any device: sums cannot overflow
 constexpr uint64_t kMaxShift = 1ull << 16;
 constexpr size_t kKeptCases = 3;
+/// Inputs and outputs that the virtual GPU is given: a second or less a call.
+constexpr uint64_t kSmallBytes = 1u << 20;
+constexpr const char* kSmallShapes = "small";
 
 uint64_t times(uint64_t a, uint64_t b) {
   return b != 0 && a > kMaxBytes / b ? kMaxBytes : std::min(a * b, kMaxBytes);
@@ -44,13 +47,6 @@ uint64_t extent_bytes(const worker::Leaf& leaf) {
 constexpr const char* kOutOfMemory = "out of memory";
 constexpr int64_t kResetTimeoutMs = 30'000;
 
-/// Windows dropped, modules unloaded, caches empty: or the process is let go.
-void give_back_clean(std::unique_ptr<worker::TorchWorker> process, const GiveBack& give_back) {
-  if (!give_back || !process || process->waiting() || !process->alive()) return;
-  const worker::AskOptions options{.timeout_ms = kResetTimeoutMs};
-  if (process->ask(Json::object({{"op", "reset"}}), options)) give_back(std::move(process));
-}
-
 /// Adds its own life time.
 class Stopwatch {
  public:
@@ -64,7 +60,20 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
+/// The oracle offers small shapes where the task's own are too large for the device.
+std::string main_shapes_of(const worker::OpenedTask& task) {
+  for (const worker::ShapeVariant& v : task.shape_variants)
+    if (v.name == kSmallShapes) return kSmallShapes;
+  return kGivenShapes;
+}
+
 }  // namespace
+
+void give_back_clean(std::unique_ptr<worker::TorchWorker> process, const GiveBack& give_back) {
+  if (!give_back || !process || process->waiting() || !process->alive()) return;
+  const worker::AskOptions options{.timeout_ms = kResetTimeoutMs};
+  if (process->ask(Json::object({{"op", "reset"}}), options)) give_back(std::move(process));
+}
 
 Error error_of(const worker::WorkerFault& fault) {
   Error error = worker::to_error(fault);
@@ -92,8 +101,6 @@ OracleSide::~OracleSide() {
   if (sound_) give_back_clean(std::move(process_), give_back_);
 }
 
-RunnerSide::~RunnerSide() { give_back_clean(std::move(process_), give_back_); }
-
 void name_inputs(const Case& c, Witness& w) {
   w.seed = c.wish.seed;
   w.variant = static_cast<uint32_t>(std::strtoul(c.wish.variant.c_str(), nullptr, 10));
@@ -109,7 +116,7 @@ uint64_t window_bytes(const std::vector<worker::Leaf>& leaves) {
 
 Result<worker::OpenedTask> OracleSide::open_task(const TorchRequest& request) {
   worker::OpenTask open{request.task_path, request.mode, init_seed(request.options.seed),
-                        request.reference};
+                        request.reference, request.on_virtual() ? kSmallBytes : 0};
   auto opened = oracle_.open_task(open);
   if (opened) return std::move(*opened);
   sound_ = false;
@@ -126,12 +133,14 @@ Result<std::unique_ptr<OracleSide>> OracleSide::open(const Workers& workers,
   FIEL_TRY(auto process, workers.oracle());
   auto side = std::unique_ptr<OracleSide>(new OracleSide(std::move(process)));
   side->give_back_ = workers.give_back;
-  FIEL_TRY(side->machine_, side->mine(side->oracle_.hello(request.device), "starting the oracle"));
+  FIEL_TRY(side->machine_,
+           side->mine(side->oracle_.hello(request.torch_device()), "starting the oracle"));
   FIEL_TRY(side->turn_,
            GpuTurn::open(request.locks, side->machine_.device_uuid, request.options.interrupted));
   FIEL_TRY_STATUS(side->turn_->live(room));
   FIEL_TRY_STATUS(side->turn_->take(Share::shared));
   FIEL_TRY(side->task_, side->open_task(request));
+  side->main_shapes_ = main_shapes_of(side->task_);
   return side;
 }
 
@@ -146,6 +155,7 @@ Result<Case> OracleSide::prepare(Probe probe, uint32_t variant, uint64_t seed,
   c.wish.seed = seed;
   c.wish.weights_seed = weights_seed;
   c.wish.shape_variant = shape_variant;
+  if (shape_variant.empty() && main_shapes_ != kGivenShapes) c.wish.shape_variant = main_shapes_;
   if (base != nullptr) c.wish.base = base->prepared.id;
   FIEL_TRY(c.prepared, mine(oracle_.prepare(c.wish), "preparing inputs"));
   return c;
@@ -182,6 +192,9 @@ Result<Input> OracleSide::place(const Case& c, const Slots& slots, const std::st
   FIEL_TRY(auto placed, mine(oracle_.place(place), "placing the inputs"));
   input.value = std::move(placed.inputs);
   input.region = {placed.output_offset, placed.output_bytes};
+  input.outputs = c.prepared.outputs;
+  input.outputs_tree = c.prepared.raw["outputs_tree"];
+  input.shift_bytes = slots.shift_bytes;
   return input;
 }
 
@@ -226,55 +239,6 @@ std::optional<int64_t> OracleSide::drop_window(const std::string& side, Use use)
   (void)oracle_.drop_window(id);
   windows_.erase(at);
   return id;
-}
-
-void RunnerSide::forget(int64_t window) {
-  if (mapped_.erase(window) != 0) (void)runner_.drop_window(window);
-}
-
-worker::Answer<worker::LoadedModule> RunnerSide::load(const RunnerSettings& s) {
-  call_timeout_ms_ = s.call_timeout_ms;
-  FIEL_TRY(machine_, runner_.hello(device_));
-  worker::LoadModule load;
-  load.kind = s.kind;
-  load.path = s.path;
-  load.init_seed = s.init_seed;
-  load.mode = s.mode;
-  load.policy = s.policy;
-  load.compile = s.compile;
-  load.task_path = s.task_path;
-  FIEL_TRY(auto loaded, runner_.load(load, {.timeout_ms = s.load_timeout_ms}));
-  module_ = loaded.id;
-  return loaded;
-}
-
-worker::Answer<void> RunnerSide::map(const worker::WindowHandle& window) {
-  if (mapped_.count(window.id) != 0) return {};
-  FIEL_TRY_STATUS(runner_.map_window(window));
-  mapped_.insert(window.id);
-  return {};
-}
-
-worker::Answer<worker::CopiedWeights> RunnerSide::take(const OracleSide::WeightsAt& weights) {
-  FIEL_TRY_STATUS(map(*weights.window));
-  return runner_.weights(module_, weights.window->id, weights.leaves);
-}
-
-worker::Answer<worker::CalledModule> RunnerSide::call(const Input& input) {
-  FIEL_TRY_STATUS(map(*input.in));
-  FIEL_TRY_STATUS(map(*input.out));
-  worker::CallModule call;
-  call.module = module_;
-  call.in = input.in->id;
-  call.inputs = input.value;
-  call.out = input.out->id;
-  call.region = input.region;
-  return runner_.call(call, call_timeout_ms_);
-}
-
-worker::Answer<Json> RunnerSide::state(const worker::WindowHandle& window, worker::Region region) {
-  FIEL_TRY_STATUS(map(window));
-  return runner_.state(module_, window.id, region);
 }
 
 }  // namespace fiel::judge::torch

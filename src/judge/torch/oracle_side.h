@@ -1,9 +1,8 @@
-// The two processes of a judgement: the oracle with its open task and its windows, and a runner
-// with its module.
+// The oracle of a judgement, with its open task and its windows.
 //
-//   FIEL_TRY(auto oracle, OracleSide::open(workers.oracle, request));
+//   FIEL_TRY(auto oracle, OracleSide::open(workers, request, Share::shared));
 //   FIEL_TRY(const Input input, oracle->place(c, slots));
-//   Answer<worker::CalledModule> called = runner.call(input);
+//   Answer<Called> called = side.call(input, options);        // judge/torch/side.h
 //
 // What fails at the oracle is an Error: of the task's author, or of this machine.
 #pragma once
@@ -23,6 +22,9 @@
 #include "worker/torch_runner.h"
 
 namespace fiel::judge::torch {
+
+/// The shape set of the task's own inputs.
+inline constexpr const char* kGivenShapes = "given";
 
 /// Shared memory by what it is for; a side's own, so that no two sides share any.
 enum class Use : uint8_t {
@@ -47,6 +49,9 @@ struct Input {
   const worker::WindowHandle* out = nullptr;
   Json value;
   worker::Region region;
+  std::vector<worker::Leaf> outputs;  ///< what forward returns, without places
+  Json outputs_tree;
+  uint64_t shift_bytes = 0;
 };
 
 struct Slots {
@@ -64,6 +69,7 @@ class OracleSide {
                                                   const TorchRequest& request, Share room);
   ~OracleSide();
 
+  /// An empty `shape_variant` is the task's main shapes.
   Result<Case> prepare(Probe probe, uint32_t variant, uint64_t seed,
                        std::optional<uint64_t> weights_seed, const std::string& shape_variant = {},
                        const Case* base = nullptr);
@@ -88,6 +94,8 @@ class OracleSide {
   const worker::OpenedTask& task() const { return task_; }
   const worker::TorchFacts& machine() const { return machine_; }
   bool has_buffers() const { return has_buffers_; }
+  /// The shapes that everything is tried at: kGivenShapes, or a variant that fits a slow device.
+  const std::string& main_shapes() const { return main_shapes_; }
   /// Seconds that it worked on cases: a candidate's own time is not in it.
   double busy_s() const { return busy_s_; }
 
@@ -107,55 +115,17 @@ class OracleSide {
   std::optional<GpuTurn> turn_;
   bool sound_ = true;  ///< nothing failed: it may serve another judgement
   bool has_buffers_ = false;
+  std::string main_shapes_;
   double busy_s_ = 0;
   std::deque<Json> leaving_;  ///< released, but still known to the oracle
-};
-
-struct RunnerSettings {
-  std::string kind = "module", path, task_path;
-  std::string policy = "default", compile = "none", mode = "train";
-  uint64_t init_seed = 0;
-  int64_t load_timeout_ms = 600'000, call_timeout_ms = 60'000;
-};
-
-class RunnerSide {
- public:
-  /// A trusted process is given back in the end; a candidate's never is.
-  RunnerSide(std::unique_ptr<worker::TorchWorker> process, std::string device,
-             GiveBack give_back = {})
-      : process_(std::move(process)),
-        runner_(*process_),
-        device_(std::move(device)),
-        give_back_(std::move(give_back)) {}
-  ~RunnerSide();
-  void spoil() { give_back_ = {}; }  ///< what failed once serves nobody else
-
-  worker::Answer<worker::LoadedModule> load(const RunnerSettings& settings);
-  worker::Answer<worker::CopiedWeights> take(const OracleSide::WeightsAt& weights);
-  worker::Answer<worker::CalledModule> call(const Input& input);
-  worker::Answer<Json> state(const worker::WindowHandle& window, worker::Region region);
-  worker::Answer<void> map(const worker::WindowHandle& window);
-  void forget(int64_t window);
-
-  worker::TorchRunner& runner() { return runner_; }
-  worker::TorchWorker& process() { return *process_; }
-  const Json& module() const { return module_; }
-  const worker::TorchFacts& machine() const { return machine_; }
-
- private:
-  std::unique_ptr<worker::TorchWorker> process_;
-  worker::TorchRunner runner_;
-  std::string device_;
-  GiveBack give_back_;
-  worker::TorchFacts machine_;
-  Json module_;
-  int64_t call_timeout_ms_ = 60'000;
-  std::set<int64_t> mapped_;
 };
 
 /// A worker's fault as ours. What ran out of memory is known by it.
 Error error_of(const worker::WorkerFault& fault);
 bool is_out_of_memory(const Error& error);
+
+/// A trusted process with its windows dropped and its modules unloaded, or nothing.
+void give_back_clean(std::unique_ptr<worker::TorchWorker> process, const GiveBack& give_back);
 
 /// What the case was drawn from, so that it can be made again.
 void name_inputs(const Case& c, Witness& witness);

@@ -1,0 +1,104 @@
+#include "judge/torch/runner_side.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace fiel::judge::torch {
+namespace {
+
+constexpr size_t kMaxKernels = 64;
+
+}  // namespace
+
+RunnerSide::~RunnerSide() { give_back_clean(std::move(process_), give_back_); }
+
+void RunnerSide::forget(int64_t window) {
+  if (mapped_.erase(window) != 0) (void)runner_.drop_window(window);
+}
+
+worker::Answer<void> RunnerSide::reach(const Input& input) {
+  FIEL_TRY_STATUS(map(*input.in));
+  return map(*input.out);
+}
+
+worker::Answer<worker::LoadedModule> RunnerSide::load(const RunnerSettings& s) {
+  call_timeout_ms_ = s.call_timeout_ms;
+  FIEL_TRY_STATUS(runner_.hello(device_));
+  worker::LoadModule load;
+  load.kind = s.kind;
+  load.path = s.path;
+  load.init_seed = s.init_seed;
+  load.mode = s.mode;
+  load.policy = s.policy;
+  load.compile = s.compile;
+  load.task_path = s.task_path;
+  FIEL_TRY(auto loaded, runner_.load(load, {.timeout_ms = s.load_timeout_ms}));
+  module_ = loaded.id;
+  return loaded;
+}
+
+worker::Answer<void> RunnerSide::map(const worker::WindowHandle& window) {
+  if (mapped_.count(window.id) != 0) return {};
+  FIEL_TRY_STATUS(runner_.map_window(window));
+  mapped_.insert(window.id);
+  return {};
+}
+
+worker::Answer<worker::CopiedWeights> RunnerSide::take(const OracleSide::WeightsAt& weights) {
+  FIEL_TRY_STATUS(map(*weights.window));
+  return runner_.weights(module_, weights.window->id, weights.leaves);
+}
+
+worker::Answer<Called> RunnerSide::call(const Input& input, const CallOptions&) {
+  FIEL_TRY_STATUS(map(*input.in));
+  FIEL_TRY_STATUS(map(*input.out));
+  worker::CallModule call;
+  call.module = module_;
+  call.in = input.in->id;
+  call.inputs = input.value;
+  call.out = input.out->id;
+  call.region = input.region;
+  Called called;
+  FIEL_TRY(called.answer, runner_.call(call, call_timeout_ms_));
+  return called;
+}
+
+worker::Answer<Json> RunnerSide::state(const worker::WindowHandle& window, worker::Region region) {
+  FIEL_TRY_STATUS(map(window));
+  return runner_.state(module_, window.id, region);
+}
+
+worker::Answer<void> RunnerSide::enter_clock(const ClockSlots& slots) {
+  FIEL_TRY_STATUS(map(*slots.in));
+  FIEL_TRY_STATUS(map(*slots.out));
+  Json request = Json::object({{"module", module_},
+                               {"inputs_window", slots.in->id},
+                               {"outputs_window", slots.out->id},
+                               {"slots", slots.layout},
+                               {"graph", slots.graph}});
+  return runner_.start_time(std::move(request), slots.page);
+}
+
+void RunnerSide::leave_clock() { (void)runner_.finish_time(10'000); }
+
+std::optional<worker::ModuleMemory> RunnerSide::memory(bool reset) {
+  const auto use = runner_.memory(module_, reset);
+  return use ? std::optional(*use) : std::nullopt;
+}
+
+std::vector<KernelEvidence> RunnerSide::kernels(const Input& input) {
+  std::vector<KernelEvidence> kernels;
+  if (!map(*input.in)) return kernels;
+  const auto evidence = runner_.evidence(module_, input.in->id, input.value, call_timeout_ms_);
+  if (!evidence) return kernels;
+  for (const worker::KernelEvidence& k : evidence->kernels) {
+    if (kernels.size() == kMaxKernels) break;
+    const bool known = k.origin == "own" || k.origin == "library";
+    kernels.push_back({printable(k.name, 200), known ? k.origin : "framework", k.launches,
+                       std::max(k.device_ns, 0.0), k.tensor_core});
+  }
+  return kernels;
+}
+
+}  // namespace fiel::judge::torch

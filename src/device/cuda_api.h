@@ -84,6 +84,14 @@ struct CuMemAccess {
   int flags;  ///< 3: read and write
 };
 
+struct CuMemProperties {  // CUmemAllocationProp
+  int type;               ///< 1: pinned
+  int handle_types;
+  CuMemLocation location;
+  void* win32;
+  unsigned char flags[8];
+};
+
 /// X(member, symbol, parameters): every function is `CUresult symbol(parameters)`.
 #define FIEL_CUDA_REQUIRED(X)                                                                  \
   X(init, "cuInit", (unsigned))                                                                \
@@ -127,19 +135,20 @@ struct CuMemAccess {
   X(event_elapsed, "cuEventElapsedTime", (float*, CUevent, CUevent))
 
 /// Absent from older drivers, or needed for one feature only: null when missing.
-#define FIEL_CUDA_OPTIONAL(X)                                                          \
-  X(function_parameter, "cuFuncGetParamInfo", (CUfunction, size_t, size_t*, size_t*))  \
-  X(function_name, "cuFuncGetName", (const char**, CUfunction))                        \
-  X(module_function_count, "cuModuleGetFunctionCount", (unsigned*, CUmodule))          \
-  X(module_functions, "cuModuleEnumerateFunctions", (CUfunction*, unsigned, CUmodule)) \
-  X(reset_persisting_l2, "cuCtxResetPersistingL2Cache", ())                            \
-  X(import_handle, "cuMemImportFromShareableHandle", (CUmemHandle*, void*, int))       \
-  X(address_reserve, "cuMemAddressReserve",                                            \
-    (CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long))                   \
-  X(address_free, "cuMemAddressFree", (CUdeviceptr, size_t))                           \
-  X(map, "cuMemMap", (CUdeviceptr, size_t, size_t, CUmemHandle, unsigned long long))   \
-  X(unmap, "cuMemUnmap", (CUdeviceptr, size_t))                                        \
-  X(set_access, "cuMemSetAccess", (CUdeviceptr, size_t, const CuMemAccess*, size_t))   \
+#define FIEL_CUDA_OPTIONAL(X)                                                             \
+  X(function_parameter, "cuFuncGetParamInfo", (CUfunction, size_t, size_t*, size_t*))     \
+  X(function_name, "cuFuncGetName", (const char**, CUfunction))                           \
+  X(module_function_count, "cuModuleGetFunctionCount", (unsigned*, CUmodule))             \
+  X(module_functions, "cuModuleEnumerateFunctions", (CUfunction*, unsigned, CUmodule))    \
+  X(reset_persisting_l2, "cuCtxResetPersistingL2Cache", ())                               \
+  X(import_handle, "cuMemImportFromShareableHandle", (CUmemHandle*, void*, int))          \
+  X(granularity, "cuMemGetAllocationGranularity", (size_t*, const CuMemProperties*, int)) \
+  X(address_reserve, "cuMemAddressReserve",                                               \
+    (CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long))                      \
+  X(address_free, "cuMemAddressFree", (CUdeviceptr, size_t))                              \
+  X(map, "cuMemMap", (CUdeviceptr, size_t, size_t, CUmemHandle, unsigned long long))      \
+  X(unmap, "cuMemUnmap", (CUdeviceptr, size_t))                                           \
+  X(set_access, "cuMemSetAccess", (CUdeviceptr, size_t, const CuMemAccess*, size_t))      \
   X(release_handle, "cuMemRelease", (CUmemHandle))
 
 }  // namespace fiel::device

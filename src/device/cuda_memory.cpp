@@ -188,21 +188,29 @@ Result<vgpu::Coverage> CudaDevice::coverage(uint64_t address) const {
 
 Result<uint64_t> CudaDevice::import_window(int descriptor, uint64_t bytes) {
   FIEL_TRY_STATUS(usable());
-  if (!cu_->import_handle || !cu_->address_reserve || !cu_->map || !cu_->set_access)
+  if (!cu_->import_handle || !cu_->granularity || !cu_->address_reserve || !cu_->map ||
+      !cu_->set_access)
     return fail(ErrorCode::environment, "the driver has no virtual memory management");
-  Block b{bytes, BlockKind::window, 0, bytes};
+  // A window is said to have the bytes that were asked for; it was made of whole granules.
+  const CuMemProperties properties{1, kCuHandlePosixFd, {1, gpu_.ordinal}, nullptr, {}};
+  size_t granule = 0;
+  FIEL_TRY_STATUS(check(cu_->granularity(&granule, &properties, 0), "asking for the granularity"));
+  if (granule == 0 || bytes == 0 || bytes > UINT64_MAX - granule)
+    return fail(ErrorCode::usage, "a window of no or too many bytes");
+  const uint64_t mapped = (bytes + granule - 1) / granule * granule;
+  Block b{bytes, BlockKind::window, 0, mapped};
   void* name = reinterpret_cast<void*>(static_cast<intptr_t>(descriptor));
   FIEL_TRY_STATUS(check(cu_->import_handle(&b.handle, name, kCuHandlePosixFd),
                         "importing another process's memory"));
   CUdeviceptr at = 0;
-  CUresult r = cu_->address_reserve(&at, bytes, 0, 0, 0);
-  if (r == kCuSuccess && (r = cu_->map(at, bytes, 0, b.handle, 0)) != kCuSuccess)
-    (void)cu_->address_free(at, bytes);
+  CUresult r = cu_->address_reserve(&at, mapped, 0, 0, 0);
+  if (r == kCuSuccess && (r = cu_->map(at, mapped, 0, b.handle, 0)) != kCuSuccess)
+    (void)cu_->address_free(at, mapped);
   if (r == kCuSuccess) {
     CuMemAccess access{{1, gpu_.ordinal}, 3};
-    if ((r = cu_->set_access(at, bytes, &access, 1)) != kCuSuccess) {
-      (void)cu_->unmap(at, bytes);
-      (void)cu_->address_free(at, bytes);
+    if ((r = cu_->set_access(at, mapped, &access, 1)) != kCuSuccess) {
+      (void)cu_->unmap(at, mapped);
+      (void)cu_->address_free(at, mapped);
     }
   }
   if (r != kCuSuccess) {

@@ -2,6 +2,8 @@
 #include "device/cuda_device.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -106,6 +108,22 @@ TEST_F(CudaDeviceTest, CoverageIsGuessedFromThePoison) {
   ASSERT_EQ(c->missing.size(), 2u);
   EXPECT_EQ(c->missing[1].begin, 32u);
   EXPECT_EQ(c->missing[1].end, 64u);
+}
+
+TEST_F(CudaDeviceTest, AWindowOfOddSizeIsMappedInWholeGranules) {
+  const int shared = ::memfd_create("window", MFD_CLOEXEC);
+  ASSERT_EQ(::ftruncate(shared, 2 << 20), 0);
+  auto* ours = static_cast<uint32_t*>(
+      ::mmap(nullptr, 2 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0));
+  auto at = gpu->import_window(shared, 1000);
+  ASSERT_TRUE(at) << to_string(at.error());
+  fill(*at, 77, 250);
+  EXPECT_EQ(ours[249], 77u);
+  EXPECT_EQ(ours[250], 0u);
+  EXPECT_TRUE(gpu->drop_window(*at));
+  EXPECT_FALSE(gpu->import_window(shared, 0));
+  ::munmap(ours, 2 << 20);
+  ::close(shared);
 }
 
 TEST_F(CudaDeviceTest, VariablesOfAModuleAreMemory) {

@@ -3,6 +3,8 @@
 //
 // A "cubin" is text: one kernel a line, `NAME PARAMETER_BYTES…`. What a kernel does follows from
 // its name: fill (pointer, u32 value, u32 count), illegal, hang, refuse.
+#include <sys/mman.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -239,6 +241,36 @@ FAKE cuMemHostGetDevicePointer_v2(CUdeviceptr* p, void* host, unsigned) {
   *p = reinterpret_cast<CUdeviceptr>(host);
   return kCuSuccess;
 }
+// Virtual memory: a handle stands for an exported descriptor; sizes are whole granules.
+constexpr size_t kGranule = 2u << 20;
+FAKE cuMemGetAllocationGranularity(size_t* n, const CuMemProperties*, int) {
+  *n = kGranule;
+  return kCuSuccess;
+}
+FAKE cuMemImportFromShareableHandle(CUmemHandle* h, void* descriptor, int) {
+  *h = static_cast<CUmemHandle>(reinterpret_cast<uintptr_t>(descriptor));
+  return kCuSuccess;
+}
+FAKE cuMemAddressReserve(CUdeviceptr* at, size_t n, size_t, CUdeviceptr, unsigned long long) {
+  if (n == 0 || n % kGranule != 0) return kCuInvalidValue;
+  void* p = ::mmap(nullptr, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  *at = reinterpret_cast<CUdeviceptr>(p);
+  return p == MAP_FAILED ? kCuOutOfMemory : kCuSuccess;
+}
+FAKE cuMemMap(CUdeviceptr at, size_t n, size_t, CUmemHandle h, unsigned long long) {
+  if (n % kGranule != 0) return kCuInvalidValue;
+  void* p = ::mmap(reinterpret_cast<void*>(at), n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                   static_cast<int>(h), 0);
+  return p == MAP_FAILED ? kCuInvalidValue : kCuSuccess;
+}
+FAKE cuMemSetAccess(CUdeviceptr, size_t n, const CuMemAccess*, size_t) {
+  return n % kGranule == 0 ? kCuSuccess : kCuInvalidValue;
+}
+FAKE cuMemUnmap(CUdeviceptr, size_t n) { return n % kGranule == 0 ? kCuSuccess : kCuInvalidValue; }
+FAKE cuMemAddressFree(CUdeviceptr at, size_t n) {
+  return ::munmap(reinterpret_cast<void*>(at), n) == 0 ? kCuSuccess : kCuInvalidValue;
+}
+FAKE cuMemRelease(CUmemHandle) { return kCuSuccess; }
 FAKE cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s) {
   return submit(s, [=] {
     std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), n);

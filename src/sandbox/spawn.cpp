@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "sandbox/bubblewrap.h"
 #include "sandbox/landlock.h"
+#include "sandbox/piped_child.h"
 #include "sandbox/process_tree.h"
 #include "sandbox/seccomp_filter.h"
 
@@ -28,8 +29,6 @@ namespace {
 
 constexpr int kFirstPrivateFd = 64;  ///< where descriptors wait, out of the way of 0…
 constexpr uint64_t kAddressSlack = 4ull << 30;
-
-int pidfd_open(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
 
 /// Everything the child needs, prepared before fork: after it only system calls are made.
 struct Plan {
@@ -103,58 +102,16 @@ void set_limit(int resource, uint64_t value) {
   ::_exit(127);
 }
 
-class ChildProcess final : public Child {
+class ChildProcess final : public PipedChild {
  public:
   ~ChildProcess() override {
     kill();
     wait(2'000);
   }
   const IsolationReport& isolation() const override { return report; }
-  pid_t pid() const override { return pid_; }
-  int exit_descriptor() const override { return pidfd_.get(); }
-  bool running() override {
-    reap(false);
-    return !ended_;
-  }
-  void kill() override {
-    if (ended_ || pid_ <= 0) return;
-    killed_by_us = true;
-    ::kill(-pid_, SIGKILL);  // it leads its own session
-    ::kill(pid_, SIGKILL);
-  }
-
-  bool pump(int64_t timeout_ms, int also) override {
-    pollfd fds[3] = {{also, POLLIN, 0}, {out_.get(), POLLIN, 0}, {pidfd_.get(), POLLIN, 0}};
-    if (ended_) fds[2].fd = -1;
-    ::poll(fds, 3, static_cast<int>(std::clamp<int64_t>(timeout_ms, 0, 1000)));
-    if (fds[1].revents) drain();
-    if (fds[2].revents) reap(false);
-    watch_memory();
-    return fds[0].revents != 0;
-  }
-
-  void wait(int64_t timeout_ms) override {
-    int64_t waited = 0;
-    while (!ended_ && waited < timeout_ms) {
-      pollfd fds[2] = {{pidfd_.get(), POLLIN, 0}, {out_.get(), POLLIN, 0}};
-      int step = static_cast<int>(std::min<int64_t>(50, timeout_ms - waited));
-      int ready = ::poll(fds, 2, step);
-      if (ready <= 0) waited += step;
-      if (fds[1].revents) drain();
-      reap(false);
-      if (fds[1].revents && !fds[0].revents) waited += 1;  // a flood of output is no reason to stay
-    }
-    if (!ended_) {
-      kill();
-      reap(true);
-    }
-    drain();
-  }
 
   void adopt(pid_t pid, Fd out, const Limits& limits, bool nested) {
-    pid_ = pid;
-    out_ = std::move(out);
-    pidfd_ = Fd(pidfd_open(pid));
+    follow(pid, std::move(out));
     limits_ = limits;
     nested_ = nested;
   }
@@ -162,45 +119,29 @@ class ChildProcess final : public Child {
   std::vector<TempDir> stage;
 
  private:
-  void drain() {
-    if (!out_) return;
-    char buffer[1 << 16];
-    for (int i = 0; i < 64; ++i) {  // bounded: a flood must not keep us here
-      ssize_t n = ::read(out_.get(), buffer, sizeof buffer);
-      if (n < 0 && errno == EINTR) continue;
-      if (n == 0 || (n < 0 && errno != EAGAIN)) out_.reset();
-      if (n <= 0) return;
-      output_bytes += static_cast<uint64_t>(n);
-      size_t room = limits_.output_bytes - std::min<uint64_t>(limits_.output_bytes, output.size());
-      output.append(buffer, std::min(static_cast<size_t>(n), room));
-    }
+  void keep(std::string_view bytes) override {
+    const uint64_t room =
+        limits_.output_bytes - std::min<uint64_t>(limits_.output_bytes, output.size());
+    output.append(bytes.substr(0, room));
   }
 
-  void reap(bool block) {
-    if (ended_ || pid_ <= 0) return;
-    int status = 0;
-    pid_t got;
-    while ((got = ::waitpid(pid_, &status, block ? 0 : WNOHANG)) < 0 && errno == EINTR) {}
-    if (got != pid_) return;
-    ended_ = true;
-    if (WIFSIGNALED(status)) signal = WTERMSIG(status);
-    if (WIFEXITED(status)) exit_code = WEXITSTATUS(status);
+  void at_end() override {
     // bubblewrap hands a signal on as shells do.
     if (nested_ && exit_code > 128 && exit_code < 128 + 65) {
       signal = exit_code - 128;
       exit_code = 0;
     }
-    if (!nested_) ::kill(-pid_, SIGKILL);  // what it left behind in its group
+    if (!nested_) ::kill(-pid(), SIGKILL);  // what it left behind in its group
     if (signal == SIGXCPU && limit.empty())
       limit = fmt::format("processor time limit of {} s", limits_.cpu_seconds);
     if (signal == SIGXFSZ && limit.empty())
       limit = fmt::format("file size limit of {}", format_bytes(limits_.file_bytes));
   }
 
-  void watch_memory() {
+  void look() override {
     int64_t now = now_ms();
-    if (ended_ || now - last_look_ms_ < kLookEveryMs) return;
-    TreeUsage usage = tree_usage(pid_);
+    if (ended() || now - last_look_ms_ < kLookEveryMs) return;
+    TreeUsage usage = tree_usage(pid());
     last_look_ms_ = now_ms();
     peak_resident_bytes = std::max(peak_resident_bytes, usage.resident_bytes);
     if (usage.resident_bytes > limits_.memory_bytes) {
@@ -214,10 +155,8 @@ class ChildProcess final : public Child {
 
   static constexpr int64_t kLookEveryMs = 20;
   static constexpr uint32_t kOwnProcesses = 4;  ///< bubblewrap's
-  pid_t pid_ = -1;
-  Fd out_, pidfd_;
   Limits limits_;
-  bool ended_ = false, nested_ = false;
+  bool nested_ = false;
   int64_t last_look_ms_ = 0;
 };
 

@@ -1,16 +1,16 @@
 #include "worker/trusted_child.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "sandbox/piped_child.h"
 
 extern char** environ;
 
@@ -62,12 +62,10 @@ Prepared prepare(const TrustedRequest& q) {
   ::_exit(127);
 }
 
-class TrustedChild final : public sandbox::Child {
+class TrustedChild final : public sandbox::PipedChild {
  public:
-  TrustedChild(pid_t pid, Fd out)
-      : pid_(pid),
-        out_(std::move(out)),
-        pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {
+  TrustedChild(pid_t pid, Fd out) {
+    follow(pid, std::move(out));
     report_.in_force = {"own process group"};
   }
   ~TrustedChild() override {
@@ -75,70 +73,15 @@ class TrustedChild final : public sandbox::Child {
     wait(2'000);
   }
   const sandbox::IsolationReport& isolation() const override { return report_; }
-  pid_t pid() const override { return pid_; }
-  int exit_descriptor() const override { return pidfd_.get(); }
-  bool running() override {
-    reap(false);
-    return !ended_;
-  }
-  void kill() override {
-    if (ended_) return;
-    killed_by_us = true;
-    ::kill(-pid_, SIGKILL);
-    ::kill(pid_, SIGKILL);
-  }
-  bool pump(int64_t timeout_ms, int also) override {
-    pollfd fds[3] = {{also, POLLIN, 0}, {out_.get(), POLLIN, 0}, {pidfd_.get(), POLLIN, 0}};
-    if (ended_) fds[2].fd = -1;
-    ::poll(fds, 3, static_cast<int>(std::clamp<int64_t>(timeout_ms, 0, 1000)));
-    if (fds[1].revents) drain();
-    if (fds[2].revents) reap(false);
-    return fds[0].revents != 0;
-  }
-  void wait(int64_t timeout_ms) override {
-    for (int64_t waited = 0; !ended_ && waited < timeout_ms; waited += 20) {
-      pollfd fds[2] = {{pidfd_.get(), POLLIN, 0}, {out_.get(), POLLIN, 0}};
-      ::poll(fds, 2, 20);
-      if (fds[1].revents) drain();
-      reap(false);
-    }
-    if (!ended_) {
-      kill();
-      reap(true);
-    }
-    drain();
-  }
 
  private:
-  void drain() {
-    char buffer[1 << 16];
-    for (int i = 0; i < 64 && out_; ++i) {
-      ssize_t n = ::read(out_.get(), buffer, sizeof buffer);
-      if (n < 0 && errno == EINTR) continue;
-      if (n == 0 || (n < 0 && errno != EAGAIN)) out_.reset();
-      if (n <= 0) return;
-      output_bytes += static_cast<uint64_t>(n);
-      output.append(buffer, static_cast<size_t>(n));
-      if (output.size() > 2 * kKeptOutput) output.erase(0, output.size() - kKeptOutput);
-    }
+  void keep(std::string_view bytes) override {
+    output.append(bytes);
+    if (output.size() > 2 * kKeptOutput) output.erase(0, output.size() - kKeptOutput);
   }
-  void reap(bool block) {
-    if (ended_) return;
-    int status = 0;
-    pid_t got;
-    while ((got = ::waitpid(pid_, &status, block ? 0 : WNOHANG)) < 0 && errno == EINTR) {}
-    if (got == 0) return;
-    ended_ = true;
-    if (got < 0) return;
-    if (WIFSIGNALED(status)) signal = WTERMSIG(status);
-    if (WIFEXITED(status)) exit_code = WEXITSTATUS(status);
-    ::kill(-pid_, SIGKILL);  // compilers and pools that it started
-  }
+  void at_end() override { ::kill(-pid(), SIGKILL); }  // compilers and pools that it started
 
-  pid_t pid_;
-  Fd out_, pidfd_;
   sandbox::IsolationReport report_;
-  bool ended_ = false;
 };
 
 Result<std::pair<Fd, Fd>> make_pipe() {

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "kernel/torch_kernel.h"
 
 namespace fiel::cli {
 namespace {
@@ -39,7 +40,7 @@ Result<KernelFiles> find_kernels(const std::vector<std::string>& words, bool pyt
   for (const std::string& word : words) {
     std::error_code error;
     // A work folder is one kernel of several files.
-    const bool one = python && fs::exists(fs::path(word) / "model_new.py", error);
+    const bool one = python && kernel::is_torch_kernel(word);
     if (!one && fs::is_directory(word, error)) {
       files.several = true;
       std::vector<std::string> inside;

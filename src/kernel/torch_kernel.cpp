@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr uint64_t kMaxSourceBytes = 8u << 20, kMaxFolderBytes = 64u << 20;
-constexpr size_t kMaxFiles = 4096;
+constexpr size_t kMaxFiles = 1000;
 
 Status defines_kernel(const fs::path& file, const std::string& text) {
   const PythonOutline outline = python_outline(text);
@@ -37,7 +37,7 @@ Result<std::vector<fs::path>> files_of(const fs::path& folder) {
     bytes += it->file_size(ec);
     files.push_back(it->path());
     if (files.size() > kMaxFiles || bytes > kMaxFolderBytes)
-      return fail(ErrorCode::limit, folder.string() + " holds over 64 MiB or 4,096 files");
+      return fail(ErrorCode::limit, folder.string() + " holds over 64 MiB or 1,000 files");
   }
   if (ec) return fail(ErrorCode::io, "cannot read " + folder.string() + ": " + ec.message());
   std::sort(files.begin(), files.end());
@@ -48,19 +48,23 @@ Result<TorchKernel> load_folder(TorchKernel k) {
   k.kind = TorchKernelKind::folder;
   FIEL_TRY(std::string source, read_file(k.path / "model_new.py", kMaxSourceBytes));
   FIEL_TRY_STATUS(defines_kernel(k.path / "model_new.py", source));
-  FIEL_TRY(auto files, files_of(k.path));
-  Digest digest;
-  for (const fs::path& file : files) {
-    FIEL_TRY(std::string bytes, read_file(file, kMaxFolderBytes));
-    digest.add(file.lexically_relative(k.path).generic_string()).add(bytes);
-  }
-  k.digest = digest.hex();
+  FIEL_TRY(k.digest, work_folder_digest(k.path));
   std::error_code ec;
   if (fs::is_regular_file(k.path / "model.py", ec)) k.task = k.path / "model.py";
   return k;
 }
 
 }  // namespace
+
+Result<std::string> work_folder_digest(const fs::path& folder) {
+  FIEL_TRY(const auto files, files_of(folder));
+  Digest digest;
+  for (const fs::path& file : files) {
+    FIEL_TRY(const std::string bytes, read_file(file, kMaxFolderBytes));
+    digest.add(file.lexically_relative(folder).generic_string()).add(bytes);
+  }
+  return digest.hex();
+}
 
 bool is_torch_kernel(const fs::path& path) {
   std::error_code ec;

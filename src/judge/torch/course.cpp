@@ -41,7 +41,8 @@ Status TorchCourse::poll(const std::string& what) {
   const int64_t limit_ms = o.time_limit_ms > 0 ? o.time_limit_ms : default_time_limit_ms(o.effort);
   const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - begin_;
   if (spent.count() - 1e3 * waited_s() > static_cast<double>(limit_ms))
-    return fail(ErrorCode::limit, kTimeLimitReached, "--time-limit gives more");
+    return fail(ErrorCode::timeout, "the time limit of the judgement was reached",
+                "--time-limit gives more");
   return {};
 }
 
@@ -93,14 +94,19 @@ bool TorchCourse::fault(const worker::WorkerFault& f, Stage stage, const Case* c
   (v.status == VerdictStatus::compile_error ? verdict_.compiler_output
                                             : verdict_.candidate_output) += v.output;
   if (c == nullptr || v.status == VerdictStatus::unsupported) return false;
-  Witness w;
-  w.probe = c->probe;
-  w.shape_set = shape;
-  name_inputs(*c, w);
-  w.call = verdict_.resources.calls;
-  w.note = v.reason;
-  verdict_.witness = std::move(w);
+  verdict_.witness = witness_of(*c, v.reason);
   return false;
+}
+
+/// A case that shows it without a single element to blame.
+Witness TorchCourse::witness_of(const Case& c, std::string note) const {
+  Witness w;
+  w.probe = c.probe;
+  w.shape_set = shape_set_of(c);
+  name_inputs(c, w);
+  w.call = verdict_.resources.calls;
+  w.note = std::move(note);
+  return w;
 }
 
 Result<bool> TorchCourse::load() {
@@ -331,13 +337,7 @@ void TorchCourse::broke(const Case& c, const Fault& fault) {
     verdict_.unsupported_by = "device";
     return;
   }
-  Witness w;
-  w.probe = c.probe;
-  w.shape_set = shape_set_of(c);
-  w.seed = c.wish.seed;
-  w.call = verdict_.resources.calls;
-  w.note = fault.reason;
-  verdict_.witness = std::move(w);
+  verdict_.witness = witness_of(c, fault.reason);
 }
 
 void TorchCourse::finish(ProbeResult result) {

@@ -71,6 +71,7 @@ class TorchCourse {
   bool seen(const Case& c, const Call& call);
   bool refusal(const Case& c);
   void broke(const Case& c, const Fault& fault);
+  Witness witness_of(const Case& c, std::string note) const;
   size_t inputs_of(const Case& c) const;
   CallOptions options_for(const Case& c, const Slots& slots) const;
   Result<bool> compare(const Case& c, const Input& input, const worker::CalledModule& called,
@@ -99,9 +100,6 @@ class TorchCourse {
   uint32_t steps_ = 0, total_steps_ = 0;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
-
-/// The whole judgement took longer than it may: undecided, no fault of anyone.
-inline constexpr const char* kTimeLimitReached = "the time limit of the judgement was reached";
 
 ProbeResult blank(Probe probe, const std::string& shape_set);
 std::string shape_set_of(const Case& c);

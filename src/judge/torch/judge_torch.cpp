@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <future>
@@ -17,35 +16,17 @@
 #include "judge/torch/strict.h"
 #include "judge/torch/task_check.h"
 #include "judge/torch/timed.h"
+#include "kernel/torch_kernel.h"
 
 namespace fiel::judge::torch {
 namespace {
 
-constexpr uint64_t kMaxSource = 16u << 20;
-constexpr size_t kMaxFiles = 1000;
-
 /// Of a file's bytes, or of a work folder's names and bytes.
-Result<std::string> digest_of(const std::filesystem::path& kernel) {
+Result<std::string> digest_of(const std::filesystem::path& path) {
   std::error_code error;
-  if (!std::filesystem::is_directory(kernel, error)) {
-    FIEL_TRY(const std::string source, read_file(kernel, kMaxSource));
-    return sha256_hex(source);
-  }
-  std::vector<std::filesystem::path> files;
-  for (std::filesystem::recursive_directory_iterator it(kernel, error), end; !error && it != end;
-       it.increment(error)) {
-    if (!it->is_regular_file(error)) continue;
-    if (files.size() == kMaxFiles)
-      return fail(ErrorCode::limit, "the work folder has over 1000 files");
-    files.push_back(it->path());
-  }
-  std::sort(files.begin(), files.end());
-  Digest digest;
-  for (const auto& file : files) {
-    FIEL_TRY(const std::string source, read_file(file, kMaxSource));
-    digest.add(file.lexically_relative(kernel).string()).add(source);
-  }
-  return digest.hex();
+  if (std::filesystem::is_directory(path, error)) return kernel::work_folder_digest(path);
+  FIEL_TRY(const std::string source, read_file(path, 16u << 20));
+  return sha256_hex(source);
 }
 
 Result<Verdict> blank_verdict(const TorchRequest& request) {
@@ -138,7 +119,7 @@ Result<Verdict> settle(const Error& error, Verdict v) {
   const bool unsupported = error.code == ErrorCode::unsupported;
   v.status = unsupported ? VerdictStatus::unsupported : VerdictStatus::harness_fault;
   if (unsupported) v.unsupported_by = "device";
-  if (error.what == kTimeLimitReached || is_out_of_memory(error))
+  if (error.code == ErrorCode::timeout || is_out_of_memory(error))
     v.status = VerdictStatus::undecided;
   v.reason = printable(words_of(error, v), 600);
   return v;

@@ -159,7 +159,9 @@ class ClockTest(Timed):
         reply = self.time("honest", "honest", budget_ms=3000, verify_share=1, samples_max=8)
         verified = sum(s["verified"] for s in reply["samples"])
         self.assertTrue(2 <= verified <= 3, verified)
-        self.assertEqual(verified + reply["unverified_for_time"], len(reply["samples"]))
+        of_runner = [sum(s["runner"] == r for s in reply["samples"]) for r in (0, 1)]
+        self.assertEqual(verified + reply["unverified_for_time"], of_runner[1])
+        self.assertFalse(any(s["verified"] for s in reply["samples"] if s["runner"] == 0))
 
     def test_a_dead_runner_ends_alone(self):
         reply = self.time("honest", "dies")

@@ -107,6 +107,14 @@ Answer<uint64_t> TorchRunner::finish_time(int64_t timeout_ms) {
   return read_count(reply["calls"]);
 }
 
+Answer<bool> TorchRunner::build(const Json& module, int64_t window, const Json& inputs,
+                                int64_t timeout_ms) {
+  Json request = Json::object({{"op", "build"}, {"module", module}, {"inputs", inputs}});
+  request["window"] = window;
+  FIEL_TRY(const Json reply, worker_.ask(std::move(request), {.timeout_ms = timeout_ms}));
+  return reply["built"].as_bool();
+}
+
 Answer<Evidence> TorchRunner::evidence(const Json& module, int64_t window, const Json& inputs,
                                        int64_t timeout_ms) {
   Json request = Json::object({{"op", "evidence"}, {"module", module}, {"inputs", inputs}});

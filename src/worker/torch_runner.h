@@ -94,6 +94,8 @@ class TorchRunner {
   Answer<void> drop_window(int64_t window);
   Answer<LoadedModule> load(const LoadModule& load, const AskOptions& options);
   Answer<CopiedWeights> weights(const Json& module, int64_t window, const Json& leaves);
+  /// What a first call of a compiled module would compile; false where only that call can.
+  Answer<bool> build(const Json& module, int64_t window, const Json& inputs, int64_t timeout_ms);
   Answer<CalledModule> call(const CallModule& call, int64_t timeout_ms);
   Answer<Json> state(const Json& module, int64_t window, Region region);
   /// Sends `time` and returns at once: the runner polls its control page until it is told to leave,

@@ -9,6 +9,7 @@ import unittest
 from clock_harness import Descriptors, SimpleOracle, torch
 import clock_runner
 from fiel_worker import control
+from fiel_worker.channel import Fault
 from fiel_worker.oracle.flush import CacheFlush
 
 torch.set_num_threads(1)  # runners are forked: no thread may hold a lock then
@@ -26,26 +27,33 @@ class Timed(unittest.TestCase):
         for descriptor in self.control:
             os.close(descriptor)
 
-    def start(self, behaviour: str, trusted: bool = False, count: int = 3) -> dict:
+    def start(self, behaviour: str, trusted: bool = False, count: int = 3, laid=None) -> dict:
+        laid = laid or self.lay_out(count)
+        inputs, outputs, slots = laid
+        self.control.append(control.create_page())
+        windows = [(w.bytes, w.descriptor) for w in map(self.oracle.windows.get, (inputs, outputs))]
+        process = multiprocessing.get_context("fork").Process(
+            target=clock_runner.run, args=(behaviour, self.control[-1], *windows, slots["layout"])
+        )
+        process.start()
+        self.processes.append(process)
+        return {"slots": slots["slots"], "trusted": trusted, "control": len(self.control) - 1}
+
+    def lay_out(self, count: int) -> tuple:
         size = self.oracle.op_slots({"case": 1, "count": count}, None)
         inputs = self.oracle.window(size["inputs_bytes"])
         outputs = self.oracle.window(size["outputs_bytes"])
         laid = self.oracle.op_slots(
             {"case": 1, "count": count, "inputs_window": inputs, "outputs_window": outputs}, None
         )
-        self.control.append(control.create_page())
-        windows = [(w.bytes, w.descriptor) for w in map(self.oracle.windows.get, (inputs, outputs))]
-        process = multiprocessing.get_context("fork").Process(
-            target=clock_runner.run, args=(behaviour, self.control[-1], *windows, laid["layout"])
-        )
-        process.start()
-        self.processes.append(process)
-        return {"slots": laid["slots"], "trusted": trusted, "control": len(self.control) - 1}
+        return inputs, outputs, laid
 
     def time(self, *behaviours: str, **options) -> dict:
         """The trusted runner 'honest' or 'slow' first, then those under test."""
         count = options.pop("count", 3)
-        runners = [self.start(b, i == 0, count) for i, b in enumerate(behaviours)]
+        return self.time_of([self.start(b, i == 0, count) for i, b in enumerate(behaviours)], **options)
+
+    def time_of(self, runners: list[dict], **options) -> dict:
         message = {
             "case": 1, "runners": runners, "seed": 4711, "samples_max": 24, "warmup": 1,
             "verify_share": 0.5, "budget_ms": 60_000, "call_timeout_ms": 5000,
@@ -162,6 +170,19 @@ class ClockTest(Timed):
         of_runner = [sum(s["runner"] == r for s in reply["samples"]) for r in (0, 1)]
         self.assertEqual(verified + reply["unverified_for_time"], of_runner[1])
         self.assertFalse(any(s["verified"] for s in reply["samples"] if s["runner"] == 0))
+
+    def test_trusted_sides_may_share_their_slots(self):
+        laid = self.lay_out(4)
+        both = [self.start("honest", True, laid=laid) for _ in range(2)]
+        reply = self.time_of([self.start("honest", count=4), *both], samples_max=8, calls=2)
+        self.assertEqual((reply["failures"], len(reply["samples"])), ([], 24))
+        self.assertFalse(any(s["failed"] for s in reply["samples"]))
+
+    def test_a_candidate_shares_its_slots_with_nobody(self):
+        laid = self.lay_out(3)
+        runners = [self.start("honest", trusted, laid=laid) for trusted in (True, False)]
+        with self.assertRaisesRegex(Fault, "its own"):
+            self.time_of(runners)
 
     def test_a_dead_runner_ends_alone(self):
         reply = self.time("honest", "dies")

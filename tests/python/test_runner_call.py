@@ -248,6 +248,25 @@ class Loads(unittest.TestCase):
             out, _ = runner.call(number, [x])
             self.assertTrue(torch.allclose(out, torch.relu(x) + 1))
 
+    def test_building_compiles_and_runs_nothing(self):
+        counting = TASK.replace("def forward", "def __init__(self):\n        super().__init__()\n"
+                                "        self.register_buffer('calls', torch.zeros(()))\n    def forward")
+        counting = counting.replace("return x", "self.calls += 1\n        return x * 2")
+        with Runner() as runner:
+            number = runner.load(runner.file("task.py", counting), compile="default")["module"]
+            x = torch.randn(4, 8)
+            window, value = runner.place([x])
+            for _ in range(2):
+                self.assertTrue(runner.ask("build", module=number, window=window, inputs=value)["built"])
+            out, _ = runner.call(number, [x])
+            self.assertTrue(torch.equal(out, 2 * x))
+            name, target = runner.window(1 << 20)
+            state = runner.ask("state", module=number, window=name,
+                               region={"offset": 0, "bytes": 1 << 20})["state"]
+            self.assertEqual(values.tensors_of(target, state)["calls"].item(), 1)
+            plain = runner.load(runner.file("task.py", counting))["module"]
+            self.assertFalse(runner.ask("build", module=plain, window=window, inputs=value)["built"])
+
 
 if __name__ == "__main__":
     unittest.main()

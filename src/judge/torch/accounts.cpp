@@ -73,8 +73,11 @@ Status record_accounts(TorchCourse& course, std::vector<Contestant>& all, const 
   Contestant& kernel = all.front();
   if (!kernel.present()) return {};
   Measurement& m = *course.verdict().measurement;
+  FIEL_TRY_STATUS(course.poll("memory"));
   // Memory first: the profiler has buffers of its own.
   record_memory(course, kernel, eager_of(all), c);
+  FIEL_TRY_STATUS(course.poll("kernels"));
+  FIEL_TRY_STATUS(course.oracle().turn().take(Share::shared));  // its times are not measurements
   FIEL_TRY(const Input input, course.oracle().place(c, {}, kernel.windows));
   m.kernels = kernel.runner->kernels(input);
   return {};

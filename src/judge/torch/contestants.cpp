@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "base/text.h"
@@ -125,9 +126,9 @@ Status compare_one(TorchCourse& course, Contestant& side, const Case& c) {
   return compare(course, side, c, asked);
 }
 
-/// The first call of a compiled side compiles, for a minute: all of them at once. What they answer
-/// is not looked at.
-Status compile_all(TorchCourse& course, std::vector<Contestant>& all, const Case& c) {
+/// What the first calls of compiled sides compile, for a minute: all of them at once, and while
+/// others have the GPU, since nothing runs.
+Status build_all(TorchCourse& course, std::vector<Contestant>& all, const Case& c) {
   std::map<Contestant*, Asked> asked;
   for (Contestant& side : all) {
     if (!side.trusted || !side.present()) continue;
@@ -135,14 +136,16 @@ Status compile_all(TorchCourse& course, std::vector<Contestant>& all, const Case
     FIEL_TRY(const bool given, give(course, side, c, a));
     if (!given) asked.erase(&side);
   }
-  const CallOptions options = options_of(course, c);
+  FIEL_TRY_STATUS(course.poll("building the baselines"));
+  GpuTurn& turn = course.oracle().turn();
+  turn.end();
   at_once(all, [&](Contestant& side) {
-    if (const auto at = asked.find(&side); at != asked.end())
-      at->second.called = side.runner->call(at->second.input, options);
+    const auto at = asked.find(&side);
+    if (at == asked.end()) return;
+    if (const auto built = side.runner->build(at->second.input); !built)
+      side.drop(built.error().what);
   });
-  for (auto& [side, a] : asked)
-    if (!a.called) side->drop(a.called.error().what);
-  return {};
+  return turn.take(Share::shared);
 }
 
 /// Accuracy needs no windows of a side's own; timed calls do, and a large task has no room for
@@ -170,9 +173,11 @@ void Contestant::drop(std::string reason) {
 }
 
 void drop_windows(TorchCourse& course, std::vector<Contestant>& all, std::span<const Use> uses) {
+  std::set<std::string> owners{kSharedWindows, kSharedSlots};
+  for (const Contestant& c : all) owners.insert(c.windows);
   for (const Use use : uses) {
-    for (const Contestant& owner : all)
-      if (const auto id = course.oracle().drop_window(owner.windows, use))
+    for (const std::string& owner : owners)
+      if (const auto id = course.oracle().drop_window(owner, use))
         for (Contestant& c : all)
           if (c.present()) c.runner->forget(*id);
   }
@@ -193,27 +198,29 @@ std::vector<std::string> policies_for(const TorchRequest& request, const worker:
   return chosen;
 }
 
-Result<std::vector<Contestant>> assemble(TorchCourse& course, const Workers& workers) {
+std::vector<Contestant> start_baselines(const TorchRequest& request, const worker::OpenedTask& task,
+                                        const Workers& workers) {
+  std::vector<Contestant> all;
+  for (const std::string& policy : policies_for(request, task))
+    for (const std::string& name : request.baselines)
+      all.push_back(started(request, workers, name, policy));
+  return all;
+}
+
+std::vector<Contestant> assemble(TorchCourse& course, std::vector<Contestant> baselines) {
   std::vector<Contestant> all(1);
   all[0].side.name = "kernel";
   all[0].runner = &course.candidate();
   all[0].windows = "";
-  const TorchRequest& request = course.request();
-  for (const std::string& policy : policies_for(request, course.oracle().task()))
-    for (const std::string& name : request.baselines) {
-      FIEL_TRY_STATUS(course.poll(fmt::format("baseline {}, {}", name, policy)));
-      all.push_back(started(request, workers, name, policy));
-    }
-  at_once(all, [&](Contestant& c) { load(c, request); });
+  for (Contestant& c : baselines) all.push_back(std::move(c));
+  at_once(all, [&](Contestant& c) { load(c, course.request()); });
   return all;
 }
 
 Status compare_accuracy(TorchCourse& course, std::vector<Contestant>& all) {
   const uint64_t seed = course.request().options.seed;
   share_windows(course, all);
-  bool compiled = !all.empty() && std::any_of(all.begin(), all.end(), [](const Contestant& c) {
-    return c.windows == kSharedWindows;  // one set of windows: one after the other
-  });
+  bool built = false;
   const TorchRequest& request = course.request();
   const bool cheap =
       plan_by_cost(cost_facts(course.oracle()), request.options.effort, request.torch_device())
@@ -224,8 +231,8 @@ Status compare_accuracy(TorchCourse& course, std::vector<Contestant>& all) {
     const uint64_t own = derive_seed(derive_seed(seed, 900), static_cast<uint64_t>(probe));
     FIEL_TRY(const Case c, course.oracle().prepare(probe, 0, own, derive_seed(own, 7)));
     if (c.prepared.dropped) continue;
-    if (!compiled) FIEL_TRY_STATUS(compile_all(course, all, c));
-    compiled = true;
+    if (!built) FIEL_TRY_STATUS(build_all(course, all, c));
+    built = true;
     for (Contestant& side : all) FIEL_TRY_STATUS(compare_one(course, side, c));
     course.oracle().release(c);
   }

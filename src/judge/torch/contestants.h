@@ -12,6 +12,9 @@
 
 namespace fiel::judge::torch {
 
+/// Whose windows the timed calls of all trusted sides have.
+inline constexpr const char* kSharedSlots = "timed baselines";
+
 struct Contestant {
   TimedSide side;
   std::unique_ptr<Side> own;  ///< of a baseline
@@ -28,8 +31,13 @@ struct Contestant {
 /// Of those asked for, what makes a difference to this task.
 std::vector<std::string> policies_for(const TorchRequest& request, const worker::OpenedTask& task);
 
-/// The kernel first. Those that cannot be started are there with the reason.
-Result<std::vector<Contestant>> assemble(TorchCourse& course, const Workers& workers);
+/// Processes only: they import PyTorch while the kernel is judged. Those that cannot be started are
+/// there with the reason. They end with the calling thread.
+std::vector<Contestant> start_baselines(const TorchRequest& request, const worker::OpenedTask& task,
+                                        const Workers& workers);
+
+/// The kernel first, and the baselines with their modules loaded.
+std::vector<Contestant> assemble(TorchCourse& course, std::vector<Contestant> baselines);
 
 /// Gives back the memory of some windows of every side, at both ends.
 void drop_windows(TorchCourse& course, std::vector<Contestant>& all, std::span<const Use> uses);

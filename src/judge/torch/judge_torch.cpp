@@ -76,8 +76,8 @@ std::string words_of(const Error& error, Verdict& v) {
 }
 
 /// A machine that cannot be timed takes nothing from a kernel that was found right.
-Status measure_if_possible(TorchCourse& course, const Workers& workers) {
-  const Status done = measure(course, workers);
+Status measure_if_possible(TorchCourse& course, std::vector<Contestant> baselines) {
+  const Status done = measure(course, std::move(baselines));
   if (done || done.error().code == ErrorCode::interrupted) return done;
   Measurement& m = *course.verdict().measurement;
   m.speed = SpeedDecision::not_measured;
@@ -103,11 +103,13 @@ Status judge_into(const TorchRequest& request, const Workers& workers, Attempt& 
   TorchCourse course(*oracle, workers, request, v);
   course.expect(std::move(compiling));
   if (request.options.replay) return run_replay(course, *request.options.replay);
+  std::vector<Contestant> baselines;
+  if (request.time_budget_ms > 0) baselines = start_baselines(request, oracle->task(), workers);
   FIEL_TRY_STATUS(run_strict(course));
   attempt.out_of_memory = course.ran_out_of_memory();
   const double n = static_cast<double>(v.resources.calls_compared);
   if (v.status == VerdictStatus::correct && request.time_budget_ms > 0)
-    FIEL_TRY_STATUS(measure_if_possible(course, workers));
+    FIEL_TRY_STATUS(measure_if_possible(course, std::move(baselines)));
   v.missed_fraction = n > 0 ? 1 - std::pow(0.05, 1 / n) : 1;
   return {};
 }

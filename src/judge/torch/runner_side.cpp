@@ -11,7 +11,13 @@ constexpr size_t kMaxKernels = 64;
 
 }  // namespace
 
-RunnerSide::~RunnerSide() { give_back_clean(std::move(process_), give_back_); }
+RunnerSide::~RunnerSide() {
+  // A reset would wait until a process that was started in vain has imported PyTorch.
+  if (!used_ && give_back_)
+    give_back_(std::move(process_));
+  else
+    give_back_clean(std::move(process_), give_back_);
+}
 
 void RunnerSide::forget(int64_t window) {
   if (mapped_.erase(window) != 0) (void)runner_.drop_window(window);
@@ -24,6 +30,7 @@ worker::Answer<void> RunnerSide::reach(const Input& input) {
 
 worker::Answer<worker::LoadedModule> RunnerSide::load(const RunnerSettings& s) {
   call_timeout_ms_ = s.call_timeout_ms;
+  used_ = true;
   FIEL_TRY_STATUS(runner_.hello(device_));
   worker::LoadModule load;
   load.kind = s.kind;
@@ -67,6 +74,13 @@ worker::Answer<Called> RunnerSide::call(const Input& input, const CallOptions&) 
 worker::Answer<Json> RunnerSide::state(const worker::WindowHandle& window, worker::Region region) {
   FIEL_TRY_STATUS(map(window));
   return runner_.state(module_, window.id, region);
+}
+
+worker::Answer<void> RunnerSide::build(const Input& input) {
+  FIEL_TRY_STATUS(map(*input.in));
+  FIEL_TRY([[maybe_unused]] const bool built,
+           runner_.build(module_, input.in->id, input.value, call_timeout_ms_));
+  return {};
 }
 
 worker::Answer<void> RunnerSide::enter_clock(const ClockSlots& slots) {

@@ -37,6 +37,7 @@ class RunnerSide final : public Side {
   worker::Answer<void> enter_clock(const ClockSlots& slots) override;
   void leave_clock() override;
   worker::Answer<void> reach(const Input& input) override;
+  worker::Answer<void> build(const Input& input) override;
   void forget(int64_t window) override;
   void spoil() override { give_back_ = {}; }
   std::optional<worker::ModuleMemory> memory(bool reset) override;
@@ -51,6 +52,7 @@ class RunnerSide final : public Side {
   GiveBack give_back_;
   Json module_;
   int64_t call_timeout_ms_ = 60'000;
+  bool used_ = false;  ///< asked for anything: it has to be cleaned for another
   std::set<int64_t> mapped_;
 };
 

@@ -38,6 +38,8 @@ class Side {
   virtual worker::Answer<Called> call(const Input& input, const CallOptions& options) = 0;
   /// Maps the input's windows: a call does it where this was not asked for.
   virtual worker::Answer<void> reach(const Input& input) = 0;
+  /// What its first call would compile, without the device: others may be timed there.
+  virtual worker::Answer<void> build(const Input&) { return {}; }
   virtual void forget(int64_t window) = 0;  ///< the oracle has dropped it
   virtual void spoil() {}                   ///< what failed once serves nobody else
   /// Buffers as the latest call left them, written into the region.

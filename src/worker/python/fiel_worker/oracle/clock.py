@@ -73,13 +73,18 @@ class ClockOperations:
         return reply | {"clock": number}
 
     def _open_clock(self, message, context) -> "Clock":
-        runners = []
+        runners, known, takers = [], self.__dict__.get("slot_sets", {}), {}
         for number, runner in enumerate(message["runners"]):
-            slots = self.__dict__.get("slot_sets", {}).pop(runner["slots"], None)
+            slots = known.get(runner["slots"])
             if slots is None:
                 raise Fault("worker", "a runner's slots are not laid out")
+            takers.setdefault(runner["slots"], []).append(bool(runner["trusted"]))
             page = ControlPage(context.take(runner.get("control", number)))
             runners.append(TimedRunner(page, slots, bool(runner["trusted"]), self.device))
+        for slots, trusted in takers.items():
+            del known[slots]
+            if len(trusted) > 1 and not all(trusted):
+                raise Fault("worker", "slots of a candidate are its own")
         return Clock(self, message["case"], runners, message)
 
     def _clock_window(self, number):
@@ -200,7 +205,9 @@ class Clock:
         if verify and not sample["failed"] and checks.affordable():
             checks.verify(runner, sample, call.chosen[call.secret], call.seeds[call.secret])
         checks.look_back(runner, keep=int(apart))
-        runner.watched.append((runner.calls_made, sample, runner.snapshot.look()))
+        # Trusted sides may share their slots: what stands there later is another's.
+        if not runner.trusted:
+            runner.watched.append((runner.calls_made, sample, runner.snapshot.look()))
         return sample
 
     def _draw(self, calls: int, *what) -> "Drawn":

@@ -3,6 +3,7 @@
 from ..channel import Context
 from ..hello import describe
 from ..protocols.operation import ProtocolOperations
+from .building import Building
 from .calling import Calling
 from .evidence import EvidenceOperations
 from .loading import Loading
@@ -13,7 +14,8 @@ from .windows import Windows
 
 
 class Runner(
-    Loading, Calling, TimedOperations, EvidenceOperations, Memory, Windows, ProtocolOperations
+    Loading, Building, Calling, TimedOperations, EvidenceOperations, Memory, Windows,
+    ProtocolOperations,
 ):
     """`device` is cpu or cuda:N. Whatever goes wrong without a Fault is the candidate's doing."""
 

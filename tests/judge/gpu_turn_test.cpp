@@ -107,6 +107,31 @@ TEST(GpuTurn, TheWholeRoomIsHadWhenTheOthersHaveEnded) {
   EXPECT_TRUE(a.alone());
 }
 
+TEST(GpuTurn, TheRoomIsHadAtOnceWhereNobodyElseIsInIt) {
+  auto folder = TempDir::create("turn");
+  ASSERT_TRUE(folder);
+  GpuTurn a = turn_in(*folder);
+  ASSERT_TRUE(a.live(Share::shared));
+  {
+    GpuTurn b = turn_in(*folder);
+    ASSERT_TRUE(b.live(Share::shared));
+    EXPECT_FALSE(a.try_alone());
+    EXPECT_FALSE(a.alone());
+  }
+  EXPECT_TRUE(a.try_alone());
+  EXPECT_TRUE(a.alone());
+  GpuTurn c = turn_in(*folder);
+  std::atomic<bool> in = false;
+  std::jthread thread([&] {
+    EXPECT_TRUE(c.live(Share::shared));
+    in = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  EXPECT_FALSE(in);
+  { const GpuTurn gone = std::move(a); }
+  thread.join();
+}
+
 TEST(GpuTurn, TheUserStopsTheWait) {
   auto folder = TempDir::create("turn");
   ASSERT_TRUE(folder);

@@ -58,7 +58,7 @@ void load(Contestant& c, const TorchRequest& request) {
   s.load_timeout_ms = request.load_timeout_ms;
   s.call_timeout_ms = request.load_timeout_ms;         // the first call compiles
   auto& runner = static_cast<RunnerSide&>(*c.runner);  // of started()
-  if (const auto loaded = runner.load(s); !loaded) c.drop(loaded.error().what);
+  if (const auto loaded = runner.load(s); !loaded) c.drop(loaded.error());
 }
 
 /// One thread a side: they wait for processes that import and compile side by side.
@@ -87,7 +87,7 @@ Result<bool> give(TorchCourse& course, Contestant& side, const Case& c, Asked& a
   FIEL_TRY(const OracleSide::WeightsAt weights, oracle.weights(c, side.windows));
   if (weights.any) {
     if (const auto taken = side.runner->take(weights); !taken) {
-      side.drop(taken.error().what);
+      side.drop(taken.error());
       return false;
     }
   }
@@ -98,7 +98,7 @@ Result<bool> give(TorchCourse& course, Contestant& side, const Case& c, Asked& a
 /// The errors of its answer; a call that failed leaves the side out.
 Status compare(TorchCourse& course, Contestant& side, const Case& c, const Asked& asked) {
   if (!asked.called) {
-    side.drop(asked.called.error().what);
+    side.drop(asked.called.error());
     return {};
   }
   if (asked.called->seen.fault) {
@@ -142,8 +142,7 @@ Status build_all(TorchCourse& course, std::vector<Contestant>& all, const Case& 
   at_once(all, [&](Contestant& side) {
     const auto at = asked.find(&side);
     if (at == asked.end()) return;
-    if (const auto built = side.runner->build(at->second.input); !built)
-      side.drop(built.error().what);
+    if (const auto built = side.runner->build(at->second.input); !built) side.drop(built.error());
   });
   return turn.take(Share::shared);
 }
@@ -164,6 +163,11 @@ void own_windows(TorchCourse& course, std::vector<Contestant>& all) {
 }
 
 }  // namespace
+
+void Contestant::drop(const worker::WorkerFault& fault) {
+  out_of_memory = fault.kind == worker::Fault::memory;
+  drop(fault.what);
+}
 
 void Contestant::drop(std::string reason) {
   side.unavailable = printable(reason.empty() ? "it failed" : reason, 300);

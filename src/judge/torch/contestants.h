@@ -20,12 +20,14 @@ struct Contestant {
   std::unique_ptr<Side> own;  ///< of a baseline
   Side* runner = nullptr;
   bool trusted = false;
+  bool out_of_memory = false;  ///< why it was dropped
   std::vector<ProbeError> errors;
   Errors worst;
   std::string windows;  ///< whose windows it has; the kernel's are its alone
 
   bool present() const { return runner != nullptr && side.unavailable.empty(); }
   void drop(std::string reason);
+  void drop(const worker::WorkerFault& fault);
 };
 
 /// Of those asked for, what makes a difference to this task.

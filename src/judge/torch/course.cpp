@@ -87,8 +87,7 @@ bool TorchCourse::fault(const worker::WorkerFault& f, Stage stage, const Case* c
   if (v.structure)
     note(finding(JudgeFinding::structure_differs, vgpu::Grade::error, v.reason, c->probe, shape,
                  verdict_.resources.calls));
-  // Beside others on the GPU their memory may be what it lacked: it is tried again alone.
-  out_of_memory_ = f.kind == worker::Fault::memory && !oracle_.turn().alone();
+  if (f.kind == worker::Fault::memory) lacked_memory();
   decide(v.status, v.reason);
   verdict_.unsupported_by = v.unsupported_by;
   (v.status == VerdictStatus::compile_error ? verdict_.compiler_output

@@ -49,7 +49,9 @@ class TorchCourse {
   bool is_bare() const { return compiled_.has_value(); }
   double setup_ms() const { return setup_ms_; }
   double waited_s() const { return oracle_.turn().waited_s(); }
-  bool ran_out_of_memory() const { return out_of_memory_; }  ///< the kernel, beside others
+  bool ran_out_of_memory() const { return out_of_memory_; }  ///< a side, beside others
+  /// Beside others on the GPU their memory may be what was lacking: it is tried again alone.
+  void lacked_memory() { out_of_memory_ = !oracle_.turn().alone(); }
   Status poll(const std::string& what);
   /// The order in which the virtual GPU runs blocks and warps from now on.
   void set_schedule(const vgpu::Schedule& schedule) { schedule_ = schedule; }

@@ -60,6 +60,12 @@ Status GpuTurn::live(Share share) {
   return {};
 }
 
+bool GpuTurn::try_alone() {
+  // flock gives up the shared lock before it tries for the other.
+  alone_ = alone_ || !room_ || room_->lock.try_exclusive();
+  return alone_;
+}
+
 Status GpuTurn::take(Share share) {
   if (!turn_ || held_ == share) return {};
   held_.reset();

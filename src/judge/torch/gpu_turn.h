@@ -30,6 +30,9 @@ class GpuTurn {
                               std::function<bool()> interrupted);
 
   Status live(Share share);
+  /// The room for itself at once, where nobody else is in it. False: it may have lost its place,
+  /// and has to give its memory back.
+  bool try_alone();
   Status take(Share share);  ///< instead of what is held
   void end();                ///< of the turn; the room stays
   Status yield();            ///< lets those in who wait; what is held is held again after

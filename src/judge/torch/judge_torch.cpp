@@ -79,12 +79,23 @@ std::string words_of(const Error& error, Verdict& v) {
 Status measure_if_possible(TorchCourse& course, std::vector<Contestant> baselines) {
   const Status done = measure(course, std::move(baselines));
   if (done || done.error().code == ErrorCode::interrupted) return done;
+  if (is_out_of_memory(done.error())) course.lacked_memory();
   Measurement& m = *course.verdict().measurement;
   m.speed = SpeedDecision::not_measured;
   m.reward = 1;
   m.why = printable(words_of(done.error(), course.verdict()), 300);
   course.verdict().speed = std::string(judge::name_of(m.speed));
   return {};
+}
+
+/// The oracle and each side hold inputs and outputs several times over: a task with this share of a
+/// GPU's memory in them has no room beside others.
+constexpr uint64_t kShareAlone = 12;
+
+bool crowds(const OracleSide& oracle) {
+  const worker::OpenedTask& task = oracle.task();
+  const uint64_t memory = oracle.machine().memory_bytes;
+  return memory > 0 && task.input_bytes + task.output_bytes > memory / kShareAlone;
 }
 
 struct Attempt {
@@ -98,6 +109,8 @@ Status judge_into(const TorchRequest& request, const Workers& workers, Attempt& 
   if (request.is_bare()) compiling = std::async(std::launch::async, workers.compile);
   FIEL_TRY(auto oracle, OracleSide::open(workers, request, attempt.room));
   describe(*oracle, v);
+  attempt.out_of_memory = crowds(*oracle) && !oracle->turn().try_alone();
+  if (attempt.out_of_memory) return {};
   FIEL_TRY(const bool judgeable, check_task(*oracle, request, v));
   if (!judgeable) return {};
   TorchCourse course(*oracle, workers, request, v);
@@ -106,11 +119,11 @@ Status judge_into(const TorchRequest& request, const Workers& workers, Attempt& 
   std::vector<Contestant> baselines;
   if (request.time_budget_ms > 0) baselines = start_baselines(request, oracle->task(), workers);
   FIEL_TRY_STATUS(run_strict(course));
-  attempt.out_of_memory = course.ran_out_of_memory();
   const double n = static_cast<double>(v.resources.calls_compared);
   if (v.status == VerdictStatus::correct && request.time_budget_ms > 0)
     FIEL_TRY_STATUS(measure_if_possible(course, std::move(baselines)));
   v.missed_fraction = n > 0 ? 1 - std::pow(0.05, 1 / n) : 1;
+  attempt.out_of_memory = course.ran_out_of_memory();
   return {};
 }
 

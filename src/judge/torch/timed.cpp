@@ -110,11 +110,12 @@ Result<Session::Slots> Session::lay_out(Contestant& side) {
 Status Session::enter(Contestant& side) {
   FIEL_TRY(const OracleSide::WeightsAt weights, course_.oracle().weights(case_, side.windows));
   if (weights.any)
-    if (const auto taken = side.runner->take(weights); !taken) side.drop(taken.error().what);
+    if (const auto taken = side.runner->take(weights); !taken) side.drop(taken.error());
   if (!side.present()) return {};
   auto laid = lay_out(side);
   if (!laid && side.trusted && is_out_of_memory(laid.error())) {
     side.drop("no room beside the others: " + laid.error().what);
+    side.out_of_memory = true;
     return {};
   }
   FIEL_TRY(const Slots slots, std::move(laid));
@@ -126,7 +127,7 @@ Status Session::enter(Contestant& side) {
                          course_.request().timing == Timing::graph,
                          course_.request().options.call_timeout_ms};
   if (const auto entered = side.runner->enter_clock(entry); !entered) {
-    side.drop(entered.error().what);
+    side.drop(entered.error());
     return {};
   }
   entered_.push_back({&side, std::move(control), slots.laid.id});
@@ -389,7 +390,10 @@ Status measure(TorchCourse& course, std::vector<Contestant> baselines) {
   FIEL_TRY_STATUS(turn.take(Share::exclusive));
   const std::optional<Calibration> calibration = calibration_for(course);
   Session session(course, all);
-  FIEL_TRY_STATUS(session.run());
+  const Status timed = session.run();
+  for (const Contestant& c : all)
+    if (c.out_of_memory) course.lacked_memory();
+  FIEL_TRY_STATUS(timed);
   constexpr Use kTimed[] = {Use::timed_inputs, Use::timed_outputs};
   drop_windows(course, all, kTimed);
   judge_floor(course, calibration);

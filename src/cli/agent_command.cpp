@@ -7,93 +7,16 @@
 
 #include "agent/loop/episode.h"
 #include "agent/loop/external.h"
-#include "agent/model/curl_transport.h"
-#include "agent/model/http_model.h"
-#include "agent/model/replay.h"
-#include "agent/model/scripted_model.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/model_flags.h"
 #include "judge/codes.h"
 
 namespace fiel::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-Result<double> number_value(const Arguments& arguments, std::string_view flag, double fallback) {
-  const auto word = arguments.value(flag);
-  if (!word) return fallback;
-  const auto json = Json::parse(*word);
-  if (!json || !json->is_number() || !(json->as_double() >= 0))
-    return fail(ErrorCode::usage,
-                fmt::format("{} needs a number, not '{}'", flag, printable(*word, 60)));
-  return json->as_double();
-}
-
-/// A model and what it stands on.
-struct Proposer {
-  agent::CurlTransport curl;
-  std::unique_ptr<agent::HttpTransport> transport;  ///< replay or recording
-  std::unique_ptr<agent::Model> model;
-  agent::ScriptedModel* script = nullptr;
-};
-
-Result<agent::Endpoint> endpoint_of(const Arguments& arguments) {
-  FIEL_TRY(const std::string api,
-           word_value(arguments, "--api", {"chat", "responses", "anthropic"}, "chat"));
-  FIEL_TRY(const std::string echo,
-           word_value(arguments, "--reasoning", {"learned", "always", "never"}, "learned"));
-  const auto replayed = arguments.has("--replay");
-  FIEL_TRY(agent::Endpoint e,
-           agent::Endpoint::from_environment(
-               api == "chat"        ? agent::Api::chat
-               : api == "responses" ? agent::Api::responses
-                                    : agent::Api::anthropic,
-               replayed ? "http://replay/v1" : arguments.value("--base-url").value_or(""),
-               arguments.value("--model").value_or("")));
-  e.echo = echo == "always"  ? agent::ReasoningEcho::always
-           : echo == "never" ? agent::ReasoningEcho::never
-                             : agent::ReasoningEcho::learned;
-  e.settings.effort = arguments.value("--effort").value_or("");
-  FIEL_TRY(const uint64_t thinking, unsigned_value(arguments, "--thinking", 0, 1'000'000));
-  e.settings.thinking_tokens = static_cast<uint32_t>(thinking);
-  e.settings.want_token_ids = arguments.has("--token-ids");
-  if (arguments.has("--temperature")) {
-    FIEL_TRY(e.settings.temperature, number_value(arguments, "--temperature", 1));
-  }
-  return e;
-}
-
-Result<std::unique_ptr<Proposer>> proposer_of(const Arguments& arguments, const Context& context) {
-  auto p = std::make_unique<Proposer>();
-  if (const auto script = arguments.value("--script")) {
-    FIEL_TRY(agent::ScriptedModel model, agent::ScriptedModel::open(*script));
-    auto owned = std::make_unique<agent::ScriptedModel>(std::move(model));
-    p->script = owned.get();
-    p->model = std::move(owned);
-    return p;
-  }
-  if (!arguments.has("--model"))
-    return fail(ErrorCode::usage, "'fiel agent' needs a model",
-                "--model NAME, with --base-url for a server of your own");
-  FIEL_TRY(const agent::Endpoint endpoint, endpoint_of(arguments));
-  if (const auto file = arguments.value("--replay")) {
-    FIEL_TRY(agent::ReplayTransport replay, agent::ReplayTransport::open(*file));
-    p->transport = std::make_unique<agent::ReplayTransport>(std::move(replay));
-  } else if (const auto record = arguments.value("--record")) {
-    p->transport = std::make_unique<agent::RecordingTransport>(p->curl, *record, endpoint.key);
-  }
-  auto model = std::make_unique<agent::HttpModel>(
-      endpoint, p->transport ? *p->transport : static_cast<agent::HttpTransport&>(p->curl));
-  model->interrupted = context.interrupted;
-  model->on_retry = [&context](const agent::ModelFailure& f, int64_t wait_ms) {
-    context.story(fmt::format("model: {}: {}; again in {:.0f} s\n", name_of(f.kind),
-                              printable(f.message, 200), static_cast<double>(wait_ms) / 1000));
-  };
-  p->model = std::move(model);
-  return p;
-}
 
 Result<agent::EpisodeOptions> episode_options(const Arguments& arguments, const Context& context) {
   agent::EpisodeOptions o;
@@ -183,9 +106,9 @@ Result<int> run(const Arguments& arguments, const Context& context) {
     return fail(ErrorCode::usage, "'fiel agent' needs a task",
                 "fiel agent tasks/softmax.toml --model NAME");
   FIEL_TRY(agent::EpisodeOptions options, episode_options(arguments, context));
-  std::unique_ptr<Proposer> proposer;
+  std::unique_ptr<ChosenModel> chosen;
   if (!arguments.has("--external")) {
-    FIEL_TRY(proposer, proposer_of(arguments, context));
+    FIEL_TRY(chosen, model_of(arguments, context));
   }
   FIEL_TRY(const agent::Workspace workspace, workspace_of(arguments, context));
   agent::DeskOptions desk_options;
@@ -197,46 +120,37 @@ Result<int> run(const Arguments& arguments, const Context& context) {
              run_external({*command, options.max_wall_ms, context.interrupted}, workspace, desk));
     return report(r, workspace, arguments, context);
   }
-  if (proposer->script != nullptr) {
+  if (chosen->script != nullptr) {
     FIEL_TRY(const agent::Trajectory before, agent::Trajectory::open(workspace.trajectory()));
-    proposer->script->skip(before.turns());
+    chosen->script->skip(before.turns());
   }
   options.about = Json::object({{"task", arguments.positional[0]}});
-  agent::Episode episode(workspace, desk, *proposer->model, options);
+  agent::Episode episode(workspace, desk, *chosen->model, options);
   FIEL_TRY(const agent::EpisodeResult r, episode.run());
   return report(r, workspace, arguments, context);
 }
 
 std::vector<Flag> flags() {
-  return {{"--model", "NAME", "as the endpoint calls it"},
-          {"--api", "NAME", "chat (default), responses, anthropic"},
-          {"--base-url", "URL", "of the endpoint; else OPENAI_BASE_URL, ANTHROPIC_BASE_URL"},
-          {"--workspace", "DIR", "where it works (TASK.work)"},
-          {"--resume", "", "go on with the run of that workspace"},
-          {"--turns", "N", "of the model (200)"},
-          {"--tokens", "N", "input and output of all requests (no limit)"},
-          {"--cost", "AMOUNT", "in the currency of --prices (no limit)"},
-          {"--prices", "IN,CACHED,OUT", "per million tokens"},
-          {"--wall", "SECONDS", "of this run (no limit)"},
-          {"--kernels", "N", "that may be judged (100)"},
-          {"--context", "TOKENS", "that the model takes (131072)"},
-          {"--output", "TOKENS", "of one reply (16384)"},
-          {"--calls", "NAME", "native (default), both: also calls in the text, text: only those"},
-          {"--reasoning", "NAME", "sent back to the server: learned (default), always, never"},
-          {"--effort", "NAME", "of reasoning: low, medium, high"},
-          {"--thinking", "TOKENS", "Anthropic's budget of thinking (0)"},
-          {"--temperature", "T", "of sampling"},
-          {"--token-ids", "", "ask for token ids and log-probabilities, for training"},
-          {"--record", "FILE", "keep every exchange with the model"},
-          {"--replay", "FILE", "answer from such a recording"},
-          {"--script", "FILE", "a scripted proposer instead of a model"},
-          {"--external", "CMD", "another agent's program: 'their-agent {workspace}'"},
-          {"--atif", "FILE", "also write the trajectory as ATIF"},
-          {"--layout", "NAME", "of the workspace: fiel (default), cuda-agent"},
-          {"--device", "NAME", "that the judge uses"},
-          {"--python", "FILE", "the Python that has PyTorch"},
-          {"--require-isolation", "", "shell commands only inside the full sandbox"},
-          kJsonFlag};
+  std::vector<Flag> all = model_flags();
+  const std::vector<Flag> own = {
+      {"--workspace", "DIR", "where it works (TASK.work)"},
+      {"--resume", "", "go on with the run of that workspace"},
+      {"--turns", "N", "of the model (200)"},
+      {"--tokens", "N", "input and output of all requests (no limit)"},
+      {"--cost", "AMOUNT", "in the currency of --prices (no limit)"},
+      {"--wall", "SECONDS", "of this run (no limit)"},
+      {"--kernels", "N", "that may be judged (100)"},
+      {"--context", "TOKENS", "that the model takes (131072)"},
+      {"--calls", "NAME", "native (default), both: also calls in the text, text: only those"},
+      {"--external", "CMD", "another agent's program: 'their-agent {workspace}'"},
+      {"--atif", "FILE", "also write the trajectory as ATIF"},
+      {"--layout", "NAME", "of the workspace: fiel (default), cuda-agent"},
+      {"--device", "NAME", "that the judge uses"},
+      {"--python", "FILE", "the Python that has PyTorch"},
+      {"--require-isolation", "", "shell commands only inside the full sandbox"},
+      kJsonFlag};
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
 }
 
 }  // namespace

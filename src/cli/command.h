@@ -58,6 +58,7 @@ Command doctor_command();
 Command tasks_command();
 Command cache_command();
 Command agent_command();
+Command search_command();
 Command daemon_command();
 Command ask_command();
 Command version_command();

@@ -9,6 +9,7 @@
 #include "base/python_outline.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/native_skeleton.h"
 #include "kernel/skeleton.h"
 #include "task/task.h"
 #include "task/torch_task.h"
@@ -18,21 +19,6 @@ namespace fiel::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<int64_t> extents(const Shape& shape) { return {shape.begin(), shape.end()}; }
-
-Result<kernel::Skeleton> native_skeleton(const std::string& path) {
-  FIEL_TRY(const task::Task t, task::load_task(path));
-  FIEL_TRY(const task::Instance at, t.instantiate(t.shape_sets[0]));
-  kernel::Skeleton s{path, {}, {}, ""};
-  for (size_t i = 0; i < at.inputs.size(); ++i)
-    s.inputs.push_back({at.input_specs[i].name, std::string(name_of(at.inputs[i].dtype)),
-                        extents(at.inputs[i].shape), kernel::kForwardArgument});
-  for (size_t i = 0; i < at.outputs.size(); ++i)
-    s.outputs.push_back({t.outputs[i].name, std::string(name_of(at.outputs[i].dtype)),
-                         extents(at.outputs[i].shape), ""});
-  return s;
-}
 
 /// "float32" as Fiel names it; what a bare kernel cannot get keeps PyTorch's name.
 std::string dtype_name(const worker::Leaf& leaf) {

@@ -10,10 +10,7 @@
 #include "cli/run_flags.h"
 
 namespace fiel::cli {
-namespace {
-
-// "20261130-141503-softmax-3f2a": sorts by time, says what it was, and never meets another.
-std::string fresh_name(const JudgePlan& plan, int64_t begun_ms) {
+std::string fresh_run_name(const std::string& task, int64_t begun_ms) {
   const std::time_t seconds = begun_ms / 1000;
   std::tm parts = {};
   gmtime_r(&seconds, &parts);
@@ -21,13 +18,11 @@ std::string fresh_name(const JudgePlan& plan, int64_t begun_ms) {
   std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &parts);
   uint16_t tail = 0;
   if (getrandom(&tail, sizeof tail, 0) != sizeof tail) tail = 0;
-  std::string what = std::filesystem::path(plan.pairs.front().task).stem().string();
+  std::string what = std::filesystem::path(task).stem().string();
   for (char& c : what)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   return fmt::format("{}-{}-{:04x}", stamp, what.substr(0, 40), tail);
 }
-
-}  // namespace
 
 int64_t now_ms() {
   using namespace std::chrono;
@@ -60,7 +55,8 @@ Status RunKeeper::begin_run(const JudgePlan& plan) {
     return store_->set_state(run_, "open", now_ms());
   }
   store::NewRun run;
-  run.name = plan.arguments.value("--run").value_or(fresh_name(plan, begun_ms_));
+  run.name =
+      plan.arguments.value("--run").value_or(fresh_run_name(plan.pairs.front().task, begun_ms_));
   run.folder = std::filesystem::current_path().string();
   run.words = words_to_keep(plan.arguments);
   run.begun_ms = begun_ms_;

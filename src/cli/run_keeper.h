@@ -37,6 +37,8 @@ class RunKeeper {
   std::string name_;
 };
 
+/// "20261130-141503-softmax-3f2a": sorts by time, says what it was, and never meets another.
+std::string fresh_run_name(const std::string& task, int64_t begun_ms);
 /// Milliseconds since 1970.
 int64_t now_ms();
 

@@ -57,6 +57,38 @@ CREATE TABLE verdicts (
   UNIQUE (run, place)
 ) STRICT;
 CREATE INDEX verdicts_by_kernel ON verdicts(kernel_source, task_source);
+)sql",
+    // Searches: a run whose entries are added as they are judged, each with where it came from.
+    R"sql(
+CREATE TABLE searches (
+  run INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,
+  strategy TEXT NOT NULL,
+  proposer TEXT NOT NULL,
+  budget INTEGER NOT NULL,
+  options TEXT NOT NULL
+) STRICT;
+CREATE TABLE lineage (
+  run INTEGER NOT NULL,
+  place INTEGER NOT NULL,
+  operation TEXT NOT NULL,
+  step INTEGER NOT NULL,
+  island INTEGER NOT NULL,
+  parent INTEGER,
+  second_parent INTEGER,
+  note TEXT NOT NULL,
+  state TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  feedback TEXT NOT NULL,
+  measure TEXT NOT NULL,
+  score REAL NOT NULL,
+  score_low REAL NOT NULL,
+  proposals INTEGER NOT NULL,
+  input_tokens INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  cost REAL NOT NULL,
+  PRIMARY KEY (run, place),
+  FOREIGN KEY (run, place) REFERENCES entries(run, place) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
 )sql"};
 static_assert(std::size(kSteps) == kSchemaVersion);
 

@@ -51,6 +51,10 @@ Statement& Statement::bind_bytes(int place, std::string_view bytes) {
                       bytes.size(), SQLITE_TRANSIENT);
   return *this;
 }
+Statement& Statement::bind_real(int place, double value) {
+  sqlite3_bind_double(statement_.get(), place, value);
+  return *this;
+}
 Statement& Statement::bind_null(int place) {
   sqlite3_bind_null(statement_.get(), place);
   return *this;
@@ -72,6 +76,7 @@ void Statement::reset() {
   sqlite3_clear_bindings(statement_.get());
 }
 
+double Statement::real(int column) const { return sqlite3_column_double(statement_.get(), column); }
 int64_t Statement::integer(int column) const {
   return sqlite3_column_int64(statement_.get(), column);
 }

@@ -32,6 +32,7 @@ class Statement {
   Statement& bind(int place, std::string_view text);
   Statement& bind_bytes(int place, std::string_view bytes);
   Statement& bind_null(int place);
+  Statement& bind_real(int place, double value);
 
   Result<bool> step();  ///< true: a row is there
   Status run();         ///< for statements without rows
@@ -39,6 +40,7 @@ class Statement {
 
   /// Columns count from 0.
   int64_t integer(int column) const;
+  double real(int column) const;
   std::string text(int column) const;
   std::string_view bytes(int column) const;  ///< until the next step
   bool is_null(int column) const;

@@ -106,8 +106,13 @@ Result<std::string> Store::keep_content(std::string_view bytes) {
 }
 
 Status Store::keep(int64_t run, const Evidence& evidence) {
-  const Json& v = evidence.verdict;
   FIEL_TRY(Transaction transaction, Transaction::begin(db_));
+  FIEL_TRY_STATUS(put_verdict(run, evidence));
+  return transaction.commit();
+}
+
+Status Store::put_verdict(int64_t run, const Evidence& evidence) {
+  const Json& v = evidence.verdict;
   FIEL_TRY(const std::string task, keep_content(evidence.task_source));
   FIEL_TRY(const std::string kernel, keep_content(evidence.kernel_source));
   FIEL_TRY(const std::string environment, keep_content(v["environment"].dump()));
@@ -139,8 +144,7 @@ Status Store::keep(int64_t run, const Evidence& evidence) {
     s.bind_null(15);
   else
     s.bind_bytes(15, compressed(evidence.samples.dump()));
-  FIEL_TRY_STATUS(s.run());
-  return transaction.commit();
+  return s.run();
 }
 
 Status Store::set_state(int64_t run, std::string_view state, int64_t now_ms) {

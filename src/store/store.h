@@ -63,6 +63,31 @@ struct Evidence {
   std::optional<int64_t> parent;  ///< the verdict whose kernel this one was made from
 };
 
+/// A search is a run whose entries are added one by one, each judged when it is added.
+struct SearchHeader {
+  std::string strategy, proposer;
+  uint32_t budget = 0;
+  Json options;
+};
+
+/// Where a kernel of a search came from and what came of it. Parents are places of the same run.
+struct Lineage {
+  std::string operation;
+  uint32_t step = 0, island = 0;
+  std::vector<size_t> parents;  ///< at most two
+  std::string note, state, reason, feedback;
+  std::string measure;  ///< "nothing", "speed_up", "stand_in"
+  double score = 0, score_low = 0;
+  uint32_t proposals = 0;
+  int64_t input_tokens = 0, output_tokens = 0;
+  double cost = 0;
+};
+
+struct SearchRecord {
+  SearchHeader header;
+  std::vector<Lineage> steps;  ///< by place
+};
+
 struct RunHeader {
   int64_t id = 0;
   std::string name, campaign, folder, state;  ///< state: "open", "stopped", "done"
@@ -95,6 +120,11 @@ class Store {
 
   Result<int64_t> begin_run(const NewRun& run);
   Status keep(int64_t run, const Evidence& evidence);  ///< replaces what the place held
+  Status begin_search(int64_t run, const SearchHeader& header);
+  /// Entry, verdict and lineage at once: a search that is killed holds whole steps.
+  Status keep_step(int64_t run, const Entry& entry, Evidence evidence, const Lineage& lineage);
+  /// ErrorCode::not_found where the run is no search.
+  Result<SearchRecord> load_search(int64_t run);
   Status set_state(int64_t run, std::string_view state, int64_t now_ms);
 
   /// Newest first.
@@ -107,6 +137,8 @@ class Store {
 
  private:
   Store(Database db, std::filesystem::path file) : db_(std::move(db)), file_(std::move(file)) {}
+  Status put_verdict(int64_t run, const Evidence& evidence);
+  Status put_lineage(int64_t run, size_t place, const Lineage& lineage);
   Result<std::string> keep_content(std::string_view bytes);
   Result<std::vector<Entry>> entries_of(int64_t run);
 

@@ -150,6 +150,39 @@ TEST_F(StoreTest, ANewerFormIsRefusedAndLeftAlone) {
   EXPECT_EQ(*db->ask("PRAGMA user_version"), "999");
 }
 
+// A file as the first form left it: its runs stay, and searches can be kept beside them.
+TEST_F(StoreTest, AFileOfTheFirstFormIsMigrated) {
+  {
+    Store store = open();
+    ASSERT_TRUE(store.keep(*store.begin_run(new_run("old", 1)), evidence(0, "correct")));
+  }
+  {
+    auto db = Database::open(options_.folder / "fiel.db", OpenMode::read_write, 1000);
+    ASSERT_TRUE(db->execute("DROP TABLE lineage; DROP TABLE searches; PRAGMA user_version = 1"));
+  }
+  Store store = open();
+  EXPECT_EQ(store.find("old")->verdicts, 1u);
+  const int64_t run = *store.begin_run(new_run("search", 0));
+  ASSERT_TRUE(store.begin_search(run, {"climb", "scripted", 3, Json::object()}));
+  for (size_t i = 0; i < 2; ++i) {
+    Lineage l{.operation = "climb", .measure = "stand_in", .score = 0.5};
+    if (i == 1) l.parents = {0};
+    const auto kept =
+        store.keep_step(run, {"t", "k", "p", std::nullopt}, evidence(i, "correct"), l);
+    ASSERT_TRUE(kept) << to_string(kept.error());
+  }
+  const auto record = store.load_search(run);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->steps[1].parents, std::vector<size_t>{0});
+  const auto verdicts = store.load(*store.find("search"), Detail::verdicts);
+  EXPECT_EQ(verdicts->verdicts.size(), 2u);
+  EXPECT_TRUE(verdicts->verdicts[1].parent.has_value());
+  // A place is taken once: a step that was half kept would be a second parent of nothing.
+  EXPECT_FALSE(store.keep_step(run, {"t", "k", "p", std::nullopt}, evidence(1, "correct"), {}));
+  EXPECT_EQ(*Database::open(store.file(), OpenMode::read_only, 1000)->ask("PRAGMA user_version"),
+            "2");
+}
+
 TEST_F(StoreTest, ALockThatIsHeldIsWaitedForWithALimit) {
   Store store = open();
   auto db = Database::open(options_.folder / "fiel.db", OpenMode::read_write, 1000);

@@ -34,6 +34,8 @@ class ReplayTransport : public HttpTransport {
   static Result<ReplayTransport> open(const std::filesystem::path& file);
   explicit ReplayTransport(std::vector<Json> exchanges) : exchanges_(std::move(exchanges)) {}
   HttpEnd post(const HttpRequest& request, const HttpSink& sink) override;
+  /// Of a run that goes on: exchanges that were played before.
+  void skip(size_t exchanges) { next_ = exchanges; }
   size_t played() const { return next_; }
 
  private:

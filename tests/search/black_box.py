@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Searches through the binary, offline, with the real judge on the virtual GPU.
+
+usage: black_box.py FIEL SOURCE_DIR [TestClass[.test_name]]
+"""
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree
+
+FIEL, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+RIGHT = (SOURCE / "examples/softmax/simple.cu").read_text()
+WRONG = (SOURCE / "examples/softmax/missing_tail.cu").read_text()
+
+# Small shapes: what is tested here is the search, not the judge.
+SMALL = """
+name = "{name}"
+expression = "{expression}"
+[inputs]
+{inputs}
+[shapes]
+small = {{ N = 5, C = 64 }}
+odd = {{ N = 3, C = 37 }}
+bench = {{ N = 4096, C = 1024, benchmark = true }}
+"""
+X = 'x = { dtype = "f32", shape = ["N", "C"] }'
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.env = {**os.environ, "NO_COLOR": "1", "FIEL_STORE": str(self.folder / "store")}
+
+    def task(self, name="softmax", expression="y = softmax(x, dim=-1)", inputs=X):
+        path = self.folder / f"{name}.toml"
+        path.write_text(SMALL.format(name=name, expression=expression, inputs=inputs))
+        return str(path)
+
+    def fiel(self, *words, code=0):
+        p = subprocess.run([FIEL, *words], capture_output=True, text=True, timeout=1500, env=self.env,
+                           stdin=subprocess.DEVNULL)
+        if code is not None:
+            self.assertEqual(p.returncode, code, p.stdout + p.stderr)
+        return p
+
+    def search(self, *words, code=0):
+        return json.loads(self.fiel("search", *words, "--json", code=code).stdout)
+
+    def store(self, sql):
+        with sqlite3.connect(self.folder / "store/fiel.db") as db:
+            return db.execute(sql).fetchall()
+
+
+class Scripted(Case):
+    def test_it_climbs_and_keeps_every_kernel_with_its_parents(self):
+        plot, out = self.folder / "plot.svg", self.folder / "best.cu"
+        task = self.task()
+        r = self.search(task, "--budget", "4", "--run", "s", "--plot", str(plot), "--out", str(out))
+        self.assertEqual((r["ended"], r["judged"], len(r["kernels"])), ("budget", 4, 4))
+        self.assertEqual(r["best_judged_again"]["status"], "correct")
+        self.assertEqual(r["kernels"][0]["measure"], "stand_in")
+        self.assertEqual([k["operation"] for k in r["kernels"]], ["fresh", "climb", "climb", "climb"])
+        rows = self.store("SELECT place, parent, measure, score > 0, length(state) > 0 FROM lineage ORDER BY place")
+        self.assertEqual(rows, [(k["number"] - 1, k["parents"][0] - 1 if k["parents"] else None,
+                                 "stand_in" if k["status"] == "correct" else "nothing",
+                                 int(k["status"] == "correct"), 1) for k in r["kernels"]])
+        self.assertEqual(self.store("SELECT count(*) FROM verdicts WHERE parent IS NULL"), [(1,)])
+        text = plot.read_text()
+        xml.etree.ElementTree.fromstring(text)
+        self.assertIn("not a time", text)
+        self.assertNotIn("speed-up", text)
+        # What was written is the best kernel, and the judge takes it as it lies there.
+        self.fiel("judge", task, str(out), "--no-store", "--budget", "quick")
+        self.fiel("report", "s", code=None)
+
+    def test_templates_are_right_for_elementwise_rows_and_products(self):
+        vector = 'w = { dtype = "f32", shape = ["C"] }'
+        for name, expression, inputs in (
+                ("chain", "y = gelu(x + w) * x", X + "\n" + vector),
+                ("normal", "y = layer_norm(x, [C], w, w)", X + "\n" + vector),
+                ("half", "y = log_softmax(x, dim=-1)", X.replace("f32", "f16")),
+                ("sums", "y = mean(x * w, dim=-1)", X + "\n" + vector),
+                ("product", "y = relu(linear(x, m, w))", X + "\n" + vector + "\n" +
+                 'm = { dtype = "f32", shape = ["C", "C"] }'),
+                ("tensor", "y = matmul(x, m)", (X + '\nm = { dtype = "f32", shape = ["C", "C"] }').replace("f32", "bf16"))):
+            r = self.search(self.task(name, expression, inputs), "--budget", "1", "--no-store", "--once")
+            self.assertEqual(r["best"]["status"], "correct", name)
+
+    def test_a_task_without_a_template_is_refused_by_name(self):
+        p = self.fiel("search", str(SOURCE / "tasks/conv2d.toml"), code=2)
+        self.assertIn("there is no template: operator 'conv2d'", p.stderr)
+        self.assertFalse((self.folder / "store").exists())
+
+    def test_a_killed_search_goes_on(self):
+        words = [FIEL, "search", self.task(), "--budget", "5", "--run", "k", "--once"]
+        first = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.env)
+        for _ in range(6000):
+            try:
+                if self.store("SELECT count(*) FROM lineage")[0][0] >= 2:
+                    break
+            except sqlite3.Error:
+                pass
+            time.sleep(0.05)
+        first.kill()
+        first.wait()
+        kept = self.store("SELECT place, state FROM lineage ORDER BY place")
+        self.assertGreaterEqual(len(kept), 2)
+        r = self.search("--resume", "k")
+        self.assertEqual(r["judged"], 5)
+        rows = self.store("SELECT place, state FROM lineage ORDER BY place")
+        self.assertEqual(rows[:len(kept)], kept)
+        self.assertEqual([k["state"] for k in r["kernels"]], [state for _, state in rows])
+        self.assertEqual(self.store("SELECT state FROM runs"), [("done",)])
+
+    def test_an_interrupted_search_says_so_and_goes_on(self):
+        words = [FIEL, "search", self.task(), "--budget", "40", "--run", "i", "--once"]
+        first = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.env)
+        for line in first.stderr:
+            if "fresh" in line:
+                first.send_signal(signal.SIGINT)
+                break
+        first.communicate(timeout=600)
+        self.assertEqual(first.returncode, 130)
+        self.assertEqual(self.store("SELECT state FROM runs"), [("stopped",)])
+        judged = self.store("SELECT count(*) FROM lineage")[0][0]
+        r = self.search("--resume", "i", "--budget", str(judged + 1))
+        self.assertEqual(r["judged"], judged + 1)
+
+    def test_another_task_under_the_same_name_is_not_gone_on_with(self):
+        task = self.task()
+        self.search(task, "--budget", "1", "--run", "c", "--once")
+        self.task(expression="y = relu(x)")
+        self.assertIn("has changed", self.fiel("search", "--resume", "c", "--budget", "2", code=2).stderr)
+
+
+class Models(Case):
+    def script(self, *answers):
+        path = self.folder / "script.jsonl"
+        path.write_text("".join(json.dumps({"text": a, "usage": {"input_tokens": 1000, "output_tokens": 200}}) + "\n"
+                                for a in answers))
+        return str(path)
+
+    @staticmethod
+    def answer(note, source):
+        return f"note: {note}\n```cuda\n{source}\n```\n"
+
+    def test_a_model_goes_from_wrong_to_right_by_the_judges_words(self):
+        script = self.script(self.answer("no tail", WRONG), "I think about it.", self.answer("the same", WRONG),
+                             self.answer("with a tail", RIGHT))
+        r = self.search(self.task(), "--proposer", "llm", "--script", script, "--strategy", "refine", "--budget", "2",
+                        "--prices", "3,15", "--once")
+        self.assertEqual([k["status"] for k in r["kernels"]], ["incorrect", "correct"])
+        self.assertEqual([k["note"] for k in r["kernels"]], ["no tail", "with a tail"])
+        self.assertEqual(r["kernels"][1]["spent"]["proposals"], 3)
+        self.assertAlmostEqual(r["spent"]["cost"], 4 * (1000 * 3 + 200 * 15) / 1e6)
+
+    def test_a_recorded_endpoint_answers_in_the_place_of_a_model(self):
+        body = {"choices": [{"index": 0, "message": {"content": self.answer("replayed", RIGHT)},
+                             "finish_reason": "stop"}], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
+        replay = self.folder / "talk.jsonl"
+        replay.write_text(json.dumps({"response": {"status": 200, "headers": {"content-type": "application/json"},
+                                                   "body": json.dumps(body), "end": "complete"}}) + "\n")
+        r = self.search(self.task(), "--proposer", "llm", "--model", "m", "--replay", str(replay), "--strategy",
+                        "best-of-n", "--budget", "1", "--once")
+        self.assertEqual((r["best"]["status"], r["best"]["note"]), ("correct", "replayed"))
+        self.assertEqual(r["spent"]["input_tokens"], 7)
+
+    def test_misuse_is_named(self):
+        for words in (["--strategy", "clim"], ["--proposer", "gpt"], ["--proposer", "llm"], ["--budget", "x"],
+                      ["--resume", "none"], ["--proposer", "llm", "--script", "missing"]):
+            task = [] if "--resume" in words else [self.task()]
+            p = self.fiel("search", *task, *words, code=2)
+            self.assertIn("error:", p.stderr, words)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)

@@ -128,7 +128,7 @@ const std::vector<Command>& commands() {
       judge_command(),   compare_command(), redteam_command(), replay_command(), init_command(),
       profile_command(), runs_command(),    report_command(),  export_command(), explain_command(),
       doctor_command(),  tasks_command(),   cache_command(),   agent_command(),  search_command(),
-      daemon_command(),  ask_command(),     version_command()};
+      mcp_command(),     daemon_command(),  ask_command(),     version_command()};
   return list;
 }
 

@@ -59,6 +59,7 @@ Command tasks_command();
 Command cache_command();
 Command agent_command();
 Command search_command();
+Command mcp_command();
 Command daemon_command();
 Command ask_command();
 Command version_command();

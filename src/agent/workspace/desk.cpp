@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <array>
 
+#include "agent/workspace/compile_feedback.h"
 #include "base/hash.h"
 #include "base/python_outline.h"
 #include "base/text.h"
-#include "build/compile.h"
-#include "kernel/kernel.h"
 #include "task/task.h"
 
 namespace fiel::agent {
@@ -132,20 +131,7 @@ Feedback Desk::compile(const Snapshot& kernel) const {
                     : "there is no class ModelNew\n";
     return f;
   }
-  const auto loaded = kernel::load_kernel(kernel.path);
-  if (!loaded) return refusal(to_string(loaded.error()));
-  build::CompileOptions options;
-  options.resources = true;
-  const auto built = kernel::compile(*loaded, options);
-  if (!built) return refusal(to_string(built.error()));
-  Feedback f;
-  f.good = built->status == build::CompileStatus::compiled;
-  f.text = f.good ? "compiled\n" : built->message + "\n" + built->log;
-  for (const build::KernelResources& r : built->kernel.resources)
-    f.text += fmt::format("{}: {} registers, {} B shared, {} B spilled\n", demangled(r.kernel),
-                          r.registers, r.shared_bytes, r.spill_stores + r.spill_loads);
-  f.text = bounded_lines(f.text, kFeedbackLines, kFeedbackBytes);
-  return f;
+  return compile_feedback(kernel.path);
 }
 
 Feedback Desk::profile(const Snapshot& kernel) const {

@@ -1,0 +1,13 @@
+// What a kernel's author is told of its compilation: errors first, else registers and memory.
+#pragma once
+
+#include <filesystem>
+
+#include "agent/workspace/feedback.h"
+
+namespace fiel::agent {
+
+/// Of a bare `.cu`.
+Feedback compile_feedback(const std::filesystem::path& kernel);
+
+}  // namespace fiel::agent

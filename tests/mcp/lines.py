@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""The server by lines on its standard input: compiled and judged for real, without any client library.
+
+usage: lines.py FIEL SOURCE_DIR
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+FIEL, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+RIGHT = (SOURCE / "examples/softmax/simple.cu").read_text()
+TASK = """
+name = "softmax"
+expression = "y = softmax(x, dim=-1)"
+[inputs]
+x = { dtype = "f32", shape = ["N", "C"] }
+[shapes]
+small = { N = 5, C = 64 }
+odd = { N = 3, C = 37 }
+"""
+META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+class Lines(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "softmax.toml").write_text(TASK)
+        env = {**os.environ, "FIEL_STORE": str(self.folder / "store")}
+        self.server = subprocess.Popen([FIEL, "mcp", "--tasks", str(self.folder)], stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
+        self.addCleanup(self.server.stdout.close)
+        self.addCleanup(self.server.stdin.close)
+        self.addCleanup(self.server.wait)
+        self.addCleanup(self.server.kill)
+
+    def send(self, line):
+        self.server.stdin.write((line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n")
+        self.server.stdin.flush()
+
+    def receive(self):
+        return json.loads(self.server.stdout.readline())
+
+    def call(self, number, tool, **arguments):
+        self.send({"jsonrpc": "2.0", "id": number, "method": "tools/call",
+                   "params": {"name": tool, "arguments": arguments, "_meta": META}})
+
+    def test_garbage_is_answered_and_a_kernel_judged_after_it(self):
+        for line in (b"{", b"\xff\x00", b"[1]", b"x" * (9 << 20)):
+            self.send(line)
+            self.assertIn(self.receive()["error"]["code"], (-32700, -32600))
+        self.call(1, "compile", task="softmax", kernel="#include <fiel/kernel.h>\nint broken = ;\n", wait_s=300)
+        r = self.receive()["result"]
+        self.assertEqual((r["structuredContent"]["good"], r["isError"]), (False, False))
+        self.assertIn("expected an expression", r["content"][0]["text"])
+        self.call(2, "submit", task="softmax", kernel=RIGHT, wait_s=300)
+        r = self.receive()
+        self.assertEqual((r["id"], r["result"]["structuredContent"]["status"]), (2, "correct"))
+        self.assertTrue((self.folder / "store/fiel.db").exists())
+
+    def test_it_ends_with_its_input_and_takes_its_work_along(self):
+        self.call(1, "verify", task="softmax", kernel=RIGHT, wait_s=300)
+        time.sleep(0.3)
+        self.server.stdin.close()
+        self.assertEqual(self.server.wait(timeout=60), 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)

@@ -1,4 +1,4 @@
-// fiel explain: what a status, finding, probe, numerics class or exit code means.
+// fiel explain: what a status, finding, probe, numerics class, protocol or exit code means.
 #include <fmt/core.h>
 
 #include "base/text.h"
@@ -90,7 +90,7 @@ Result<int> run(const Arguments& arguments, const Context& context) {
 Command explain_command() {
   return {{"explain",
            "[WORD]",
-           "what a status, finding, probe, class or exit code means",
+           "what a status, finding, probe, class, protocol or exit code means",
            {kJsonFlag},
            "Without a word it lists all of them."},
           run};

@@ -50,7 +50,8 @@
   X(other_shapes, "other-shapes")         \
   X(module_state, "module-state")         \
   X(other_mode, "other-mode")             \
-  X(timed_calls, "timed-calls")
+  X(timed_calls, "timed-calls")           \
+  X(exact_products, "exact-products")
 
 // id, name: what the judge itself finds; the virtual GPU's kinds are in vgpu/findings.h
 #define FIEL_JUDGE_FINDINGS(X)                   \
@@ -99,7 +100,7 @@ enum class JudgeFinding : uint8_t {
 #undef FIEL_X
 };
 inline constexpr int kStatusCount = 12;
-inline constexpr int kProbeCount = 20;
+inline constexpr int kProbeCount = 21;
 
 std::string_view name_of(VerdictStatus status);
 std::string_view name_of(Probe probe);
@@ -112,9 +113,10 @@ constexpr int number_of(VerdictStatus status) { return static_cast<int>(status);
 int exit_code_of(VerdictStatus status);
 
 struct Explanation {
-  std::string name, kind;  ///< "status", "probe", "finding", "numerics class", "speed", "exit code"
-  std::string text;        ///< paragraphs, not wrapped
-  std::string remedy;      ///< what to do about it; may be empty
+  std::string name,
+      kind;            ///< "status", "probe", "finding", "numerics class", "protocol", "speed" …
+  std::string text;    ///< paragraphs, not wrapped
+  std::string remedy;  ///< what to do about it; may be empty
 };
 /// Every word that `fiel explain` knows, grouped by kind.
 std::vector<Explanation> all_explanations();

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "judge/codes.h"
+#include "judge/protocols/words.h"
 #include "vgpu/findings.h"
 
 namespace fiel::judge {
@@ -73,7 +74,7 @@ constexpr std::array<Text, 12> kStatuses = {{
      "Choose shapes with --shapes, give --budget thorough, or raise --time-limit."},
 }};
 
-constexpr std::array<Text, 20> kProbes = {{
+constexpr std::array<Text, 21> kProbes = {{
     {"task-inputs",
      "The task's own inputs, drawn anew from three secret seeds at each shape. Answers to known "
      "seeds cannot be stored.",
@@ -91,6 +92,12 @@ constexpr std::array<Text, 20> kProbes = {{
      "All values multiplied by a scale drawn from a continuous range, up and down. A threshold, an "
      "absolute epsilon or an fp16 intermediate shows.",
      ""},
+    {"exact-products",
+     "Whole numbers of seven bits in every factor of a product of matrices. TF32, bf16 and fp16 "
+     "hold "
+     "them exactly, so a kernel that adds in fp32 makes fp32's errors only, whatever it rounds its "
+     "factors to. One that adds in fp16 does not, however few the terms, and is called bf16.",
+     "Accumulate in fp32: wmma and mma.sync take f16 factors and an f32 accumulator."},
     {"outliers", "A few values hundreds of times larger than the rest, at random places.",
      "Do not assume that values stay within a few standard deviations."},
     {"ties",
@@ -274,9 +281,9 @@ constexpr std::array<Text, 8> kNumerics = {{
      "it is incorrect.",
      "Keep sums and intermediates in float."},
     {"bf16",
-     "Errors as when results are rounded to bfloat16. The class of bf16 tasks; in an f32 task it "
-     "is "
-     "incorrect.",
+     "Errors as when results are rounded to bfloat16, or more than TF32 explains: short sums in "
+     "fp16 "
+     "(`fiel explain exact-products`). The class of bf16 tasks; in an f32 task it is incorrect.",
      "Keep sums and intermediates in float."},
     {"fp8", "The class of tasks whose outputs are e4m3 or e5m2.", ""},
     {"integer", "Integer and boolean outputs: compared exactly.", ""},
@@ -331,6 +338,11 @@ std::vector<Explanation> all_explanations() {
   FIEL_FINDINGS(FIEL_X)
 #undef FIEL_X
   append(list, kNumerics, "numerics class");
+  for (const Protocol p : all_protocols()) {
+    ProtocolWords words = words_of(p);
+    list.push_back(
+        {std::string(name_of(p)), "protocol", std::move(words.text), std::move(words.remedy)});
+  }
   append(list, kSpeeds, "speed");
   append(list, kExitCodes, "exit code");
   return list;

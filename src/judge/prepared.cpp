@@ -1,5 +1,7 @@
 #include "judge/prepared.h"
 
+#include "task/plain_products.h"
+
 namespace fiel::judge {
 
 Result<Preparation> prepare_given(const task::Task& task,
@@ -27,6 +29,10 @@ Result<Preparation> prepare(const task::Task& task,
   p.recipe = recipe;
   if (recipe.probe == Probe::special_values && task.special_values == "ignore") {
     p.dropped = "the task declares special_values = \"ignore\"";
+    return p;
+  }
+  if (recipe.probe == Probe::exact_products && !task::has_plain_products(*instance)) {
+    p.dropped = "the task has no f32 product whose factors a kernel must take as they are";
     return p;
   }
   const bool adjustable = recipe.probe == Probe::offset_mean ||

@@ -41,8 +41,17 @@ void transform(Tensor& t, F f) {
     store_from_f64(t.dtype(), at, f(load_as_f64(t.dtype(), at), i));
 }
 
+/// Whole numbers of seven bits and a sign, in steps of 1/32: exact in TF32, bf16 and fp16, as are
+/// the sums of a few that Winograd's and Strassen's forms multiply.
+Result<Tensor> short_numbers(const Request& r) {
+  FIEL_TRY(Tensor t, make(r, DistributionKind::indices, 255));
+  transform(t, [](double v, int64_t) { return (v - 127) / 32; });
+  return t;
+}
+
 /// Nothing left at zeros and ones: a weight is drawn anew for every probe.
 Result<Tensor> parameter(const Request& r, const ProbeRecipe& recipe) {
+  if (recipe.probe == Probe::exact_products) return short_numbers(r);
   if (recipe.probe == Probe::task_inputs && recipe.variant == 0) {
     FIEL_TRY(const Distribution own, parse_distribution(r.spec.distribution));
     const bool degenerate = own.kind == DistributionKind::constant;
@@ -78,6 +87,8 @@ Result<Tensor> real_input(const Request& r, const ProbeRecipe& recipe) {
       return make(r, DistributionKind::constant, (u < 0.5 ? -1 : 1) * (0.3 + u));
     case Probe::one_hot:
       return make(r, DistributionKind::one_hot);
+    case Probe::exact_products:
+      return short_numbers(r);
     default: {
       FIEL_TRY(const Distribution own, parse_distribution(r.spec.distribution));
       return generate(own, r.dtype, r.shape, r.stream);
@@ -164,9 +175,9 @@ uint64_t derive_seed(uint64_t seed, uint64_t purpose) {
 
 const std::vector<Probe>& value_probes() {
   static const std::vector<Probe> order = {
-      Probe::task_inputs, Probe::mixed_signs, Probe::offset_mean,
-      Probe::scale_range, Probe::outliers,    Probe::ties,
-      Probe::constant,    Probe::one_hot,     Probe::special_values};
+      Probe::task_inputs,    Probe::mixed_signs,   Probe::offset_mean, Probe::scale_range,
+      Probe::exact_products, Probe::outliers,      Probe::ties,        Probe::constant,
+      Probe::one_hot,        Probe::special_values};
   return order;
 }
 
@@ -191,7 +202,9 @@ bool is_systematic(Probe probe) {
 Result<std::optional<std::vector<Tensor>>> make_inputs(const task::Instance& instance,
                                                        const ProbeRecipe& recipe) {
   // Probes about memory and repetition work on the task's own inputs, whatever they are.
-  bool applies = recipe.probe == Probe::task_inputs || recipe.probe > Probe::special_values;
+  const std::vector<Probe>& own = value_probes();
+  bool applies = recipe.probe == Probe::task_inputs ||
+                 std::find(own.begin(), own.end(), recipe.probe) == own.end();
   std::vector<Tensor> inputs;
   // No two probes may draw the same values: a cache keyed by content would never be asked again.
   const uint64_t purpose = 1 + recipe.variant + 4096 * static_cast<uint64_t>(recipe.probe);

@@ -10,6 +10,7 @@
 #include "judge/minimise.h"
 #include "judge/state_probes.h"
 #include "judge/void_task.h"
+#include "task/plain_products.h"
 
 namespace fiel::judge {
 namespace {
@@ -19,9 +20,16 @@ uint32_t variants_at(Tier tier, Probe probe) {
   if (tier == Tier::full) return variants_of(probe);
   const bool own = probe == Probe::task_inputs, mixed = probe == Probe::mixed_signs;
   if (tier == Tier::few) return own || mixed ? 1 : 0;
-  const bool telling =
-      probe == Probe::offset_mean || probe == Probe::scale_range || probe == Probe::outliers;
+  const bool telling = probe == Probe::offset_mean || probe == Probe::scale_range ||
+                       probe == Probe::outliers || probe == Probe::exact_products;
   return own ? 3 : mixed || telling ? 1 : 0;
+}
+
+/// The value probes that have something to ask of this task.
+std::vector<Probe> probes_of(const PlannedShape& shape) {
+  std::vector<Probe> list = value_probes();
+  if (!task::has_plain_products(*shape.instance)) std::erase(list, Probe::exact_products);
+  return list;
 }
 
 uint64_t shape_seed(const JudgeOptions& options, const PlannedShape& shape) {
@@ -107,7 +115,7 @@ Result<Opening> open_task(Course& course, const ShapePlan& plan) {
     if (!s.generated && opening.shape == nullptr) opening.shape = &s;
   if (opening.shape == nullptr) return opening;
   std::vector<Preparation> all;
-  for (Probe probe : value_probes()) {
+  for (Probe probe : probes_of(*opening.shape)) {
     FIEL_TRY(opening.prepared[probe], prepare_values(course, *opening.shape, probe));
     // Special values are left out: a constant misses the NaN of any task, degenerate or not.
     if (probe == Probe::special_values) continue;
@@ -133,7 +141,7 @@ Result<bool> run_shape(Course& course, Rig& rig, const PlannedShape& shape,
                        const Opening& opening) {
   FIEL_TRY_STATUS(rig.place(shape.instance, Placement::exact));
   const bool opens = &shape == opening.shape;
-  for (Probe probe : value_probes()) {
+  for (Probe probe : probes_of(shape)) {
     std::vector<Preparation> prepared;
     if (opens) {
       prepared = opening.prepared.at(probe);

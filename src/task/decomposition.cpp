@@ -31,6 +31,7 @@ class Decomposer {
     if (node.op == "group_norm") return group_norm(node);
     if (node.op == "instance_norm" && !operand(node, 1) && !operand(node, 2))
       return instance_norm(node);
+    if (node.op == "batch_norm" && attribute(node, "training", false)) return batch_norm(node);
     graph::Node copy = node;
     for (uint32_t& in : copy.inputs) in = moved_[in];
     return append(std::move(copy));
@@ -117,6 +118,16 @@ class Decomposer {
                            by_channel(operand(node, 2), shape));
   }
 
+  /// By the batch's own statistics.
+  uint32_t batch_norm(const graph::Node& node) {
+    const Shape& shape = shape_of(node);
+    std::vector<int64_t> dims = {0};
+    for (size_t d = 2; d < shape.size(); ++d) dims.push_back(static_cast<int64_t>(d));
+    const uint32_t y = standardise(moved_[node.inputs[0]], dims, attribute(node, "eps", 1e-5));
+    return scale_and_shift(y, by_channel(operand(node, 3), shape),
+                           by_channel(operand(node, 4), shape));
+  }
+
   uint32_t instance_norm(const graph::Node& node) {
     const Shape& shape = shape_of(node);
     std::vector<int64_t> dims;
@@ -139,7 +150,8 @@ Result<graph::Graph> decompose(const graph::Graph& graph,
                                const std::vector<graph::TensorType>& inputs) {
   FIEL_TRY(const std::vector<graph::TensorType> types, graph::infer_types(graph, inputs));
   for (size_t i = 0; i < graph.nodes.size(); ++i)
-    if (numel(types[i].shape) == 0) return graph;  // nothing to divide by, nothing to perturb
+    if (numel(types[i].shape) == 0 && graph.nodes[i].op != "none")
+      return graph;  // nothing to divide by, nothing to perturb
   return Decomposer(graph, types).run();
 }
 

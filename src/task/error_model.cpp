@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "task/node_evaluation.h"
+#include "task/plain_products.h"
 #include "tensor/convert.h"
 
 namespace fiel::task {
@@ -13,8 +14,9 @@ namespace fiel::task {
 namespace {
 
 /// Perturbed evaluations. Eight signs from the rows of a Hadamard matrix: up to seven sources of
-/// error that meet in one element never cancel by chance in all of them, where random signs of as
-/// few trials would leave one element in ten thousand with a sensitivity near zero.
+/// error that meet in one element never cancel by chance in all of them, nor do seven neighbours
+/// that a sum meets, where random signs of as few trials would leave one element in ten thousand
+/// with a sensitivity near zero.
 constexpr uint32_t kTrials = 8;
 /// Beyond this much work four trials do: three sources apart instead of seven. What an element then
 /// lacks by chance, the floor of its row's scale makes up (docs/numerics.md).
@@ -29,6 +31,33 @@ uint64_t mix(uint64_t x) {  // splitmix64
   return x ^ (x >> 31);
 }
 
+/// Walks a tensor's elements and names each a row of the matrix, so that the first few neighbours
+/// in any dimension have different ones. A sum over two or three elements would else meet two of
+/// one row in every fourteenth case, with one sign, and their difference would look insensitive.
+class RowWalk {
+ public:
+  RowWalk(const Shape& shape, int64_t begin) : shape_(shape), at_(unravel(begin, shape)) {
+    for (size_t d = 0; d < shape.size(); ++d) place_ += weight(d) * static_cast<uint64_t>(at_[d]);
+  }
+  uint64_t place() const { return place_; }
+  void next() {
+    for (size_t d = shape_.size(); d-- > 0;) {
+      place_ += weight(d);
+      if (++at_[d] < shape_[d]) return;
+      place_ -= weight(d) * static_cast<uint64_t>(shape_[d]);
+      at_[d] = 0;
+    }
+  }
+
+ private:
+  /// 1 or 2: no multiple of 3 or 7, the numbers of rows.
+  uint64_t weight(size_t d) const { return 1 + ((shape_.size() - d - 1) & 1); }
+
+  const Shape& shape_;
+  Shape at_;
+  uint64_t place_ = 0;
+};
+
 /// One trial: v[i] · (1 ± amount), signs by source and element.
 class Perturbation {
  public:
@@ -39,10 +68,10 @@ class Perturbation {
     double* v = t.data_as<double>();
     const uint64_t key = mix(seed_ ^ (source * 0x2545f4914f6cdd1dull));
     parallel_for(t.numel(), kGrain, 0, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
+      RowWalk walk(t.shape(), begin);
+      for (int64_t i = begin; i < end; ++i, walk.next()) {
         // The row of the Hadamard matrix: different sources at one element take different rows.
-        const uint64_t at = mix(seed_ + static_cast<uint64_t>(i));
-        const uint64_t row = 1 + (at + source) % rows_;
+        const uint64_t row = 1 + (walk.place() + source) % rows_;
         const bool odd = (std::popcount(row & trial_) & 1) != 0;
         const bool flip = (mix(key ^ static_cast<uint64_t>(i)) & 1) != 0;
         v[i] *= odd != flip ? 1 - amount : 1 + amount;
@@ -299,7 +328,11 @@ Result<std::vector<ErrorModel>> error_models(const Instance& instance, const Tas
   const double unit = u * growth(instance.cost.reduction_length, options.systematic);
   FIEL_TRY(std::vector<Tensor> sensitivity,
            sensitivities(nodes, inputs, reference, mix(options.seed), trials, unit, rounding));
-  for (size_t o = 0; o < models.size(); ++o) models[o].sensitivity = std::move(sensitivity[o]);
+  FIEL_TRY(const bool exact, factors_are_tf32(nodes, inputs));
+  for (size_t o = 0; o < models.size(); ++o) {
+    models[o].sensitivity = std::move(sensitivity[o]);
+    if (exact) models[o].tf32_unit = kExactOperandsUnit;
+  }
 
   // Intermediates that the task's own types round: an eager program stores them.
   auto storing = [&](const NodePlan& plan) {

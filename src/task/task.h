@@ -80,7 +80,6 @@ struct Task {
   std::vector<ShapeSet> shape_sets;
   Tolerance tolerance;
   std::string special_values = "propagate";  ///< rule for NaN/Inf: propagate | ignore
-  bool allow_alias = false;                  ///< outputs may be written over inputs
 
   Result<Instance> instantiate(const ShapeSet& shapes) const;
 };

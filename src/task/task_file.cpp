@@ -69,7 +69,7 @@ class Reader {
   Result<Task> read(const TomlValue& document) {
     FIEL_TRY_STATUS(known_keys(document,
                                {"name", "description", "expression", "inputs", "outputs", "symbols",
-                                "shapes", "tolerance", "special_values", "allow_alias"},
+                                "shapes", "tolerance", "special_values"},
                                "a task"));
     FIEL_TRY_STATUS(words(document));
     FIEL_TRY_STATUS(inputs(document));
@@ -161,8 +161,6 @@ class Reader {
         return error(*special, "special_values is \"propagate\" or \"ignore\"",
                      hint_for(special->string, {"propagate", "ignore"}));
     }
-    FIEL_TRY(const TomlValue* alias, optional(document, "allow_alias", boolean));
-    if (alias) task_.allow_alias = alias->boolean;
     return {};
   }
 

@@ -190,7 +190,8 @@ class Comparer {
         integer_(!is_floating(model.output)) {
     strict_unit_ = model.factor * model.unit * model.growth();
     unit_ = strict_unit_;
-    if (model.lowest == NumericsClass::tf32) unit_ = std::max(unit_, model.factor * 0x1p-11);
+    if (model.lowest == NumericsClass::tf32)
+      unit_ = std::max(unit_, model.factor * model.tf32_unit);
   }
 
   double unit() const { return unit_; }
@@ -441,7 +442,7 @@ NumericsClass measure_class(const ErrorModel& model, const Partial& sum, const R
     NumericsClass c;
     double unit;
   } levels[] = {{NumericsClass::fp32, 0x1p-24 * model.growth()},
-                {NumericsClass::tf32, 0x1p-11},
+                {NumericsClass::tf32, model.tf32_unit},
                 {NumericsClass::bf16, 0x1p-8}};
   for (const auto& level : levels) {
     // A wide type is never better than it is, and f32 has been tried above.

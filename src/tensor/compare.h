@@ -34,12 +34,16 @@ enum class SpecialRule : uint8_t {
   ignore,     ///< elements whose reference is not finite are not compared
 };
 
+/// Beyond every honest sum in fp32 (u · g at 65,000 terms), a quarter of what rounding a sum to
+/// fp16 once amounts to.
+inline constexpr double kExactOperandsUnit = 0x1p-16;
+
 /// What an output may differ by. With u = unit, g = 2 + sqrt(reduction_length), y the reference,
 /// s the sensitivity (|y| + R where there is none) and R the rms of y over the element's row:
 ///   bound = factor · u · g · (8 s + 4 R) + 4 storage + rounding of the output type
 ///   rms limit = factor · 2 u · g · rms(s) + h · (1.5 rms(storage) + rounding of the output type),
 ///   h = 1 + 4 / sqrt(elements)
-/// Where lowest is tf32, u · g gives way to max(u · g, 2^-11).
+/// Where lowest is tf32, u · g gives way to max(u · g, tf32_unit).
 struct ErrorModel {
   DType output = DType::f32;
   double unit = 0x1p-24;        ///< roundoff of the arithmetic: 2^-24, 2^-53 for f64 tasks
@@ -51,8 +55,11 @@ struct ErrorModel {
   /// low-precision types moves each element by, in rms.
   Tensor storage;
   NumericsClass lowest = NumericsClass::fp32;  ///< tf32 where the task multiplies matrices
-  double factor = 1;                           ///< the task's max_ulp_factor
-  std::optional<double> relative_rms;          ///< the task's own limit on rms error / rms output
+  /// What rounding operands to TF32 amounts to; kExactOperandsUnit where they are TF32 already and
+  /// only sums are left to round.
+  double tf32_unit = 0x1p-11;
+  double factor = 1;                   ///< the task's max_ulp_factor
+  std::optional<double> relative_rms;  ///< the task's own limit on rms error / rms output
   SpecialRule special = SpecialRule::propagate;
   /// Constants and ties: every addition rounds the same way, and errors add up straight.
   bool systematic = false;

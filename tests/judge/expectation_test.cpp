@@ -1,4 +1,5 @@
 // Bounds against kernels imitated in float: honest ones must fit, broken ones must not.
+#include <bit>
 #include <cmath>
 
 #include "instances.h"
@@ -87,6 +88,117 @@ INSTANTIATE_TEST_SUITE_P(Lengths, MatmulClasses,
                                            std::pair<int64_t, double>{511, 0.0},
                                            std::pair<int64_t, double>{2048, 0.0},
                                            std::pair<int64_t, double>{511, 1.0}));
+
+// ---- factors that TF32 holds exactly -----------------------------------------------------------
+
+float bf16(float v) { return static_cast<float>(bf16_to_f64(f64_to_bf16(v))); }
+float truncated(float v) { return std::bit_cast<float>(std::bit_cast<uint32_t>(v) & 0xFFFFE000u); }
+
+Matmul make_exact_matmul(const std::string& expression, int64_t k) {
+  auto at = make_instance(expression, {{"a", {DType::f32, {37, k}}},
+                                       {"b", {DType::f32, {k, 41}}, task::Domain::real, true}});
+  auto inputs = make_inputs(*at, {Probe::exact_products, 0, 11, 1});
+  EXPECT_TRUE(inputs && *inputs);
+  return {at, (**inputs)[0], (**inputs)[1], expect_on(at, **inputs)};
+}
+
+/// As tensor cores do: 16 terms exactly, then one rounding.
+Tensor by_sixteens(const Matmul& m, float (*round)(float)) {
+  const int64_t rows = m.a.shape()[0], k = m.a.shape()[1], n = m.b.shape()[1];
+  Tensor c = Tensor::empty(DType::f32, {rows, n});
+  const float *x = m.a.data_as<float>(), *w = m.b.data_as<float>();
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      float s = 0;
+      for (int64_t l = 0; l < k; l += 16) {
+        double fused = s;
+        for (int64_t q = l; q < std::min(k, l + 16); ++q)
+          fused += double{x[i * k + q]} * w[q * n + j];
+        s = round(static_cast<float>(fused));
+      }
+      c.data_as<float>()[i * n + j] = s;
+    }
+  return c;
+}
+
+class ShortSums : public ::testing::TestWithParam<int64_t> {};
+
+TEST_P(ShortSums, RoundedFactorsMakeFp32sErrorsOnly) {
+  const Matmul m = make_exact_matmul("y = matmul(a, b)", GetParam());
+  for (auto* factor : {same, tf32, truncated, half, bf16}) {
+    const fiel::Comparison c =
+        compared(m.expectation, matmul(m.a, m.b, factor, same), NumericsClass::tf32);
+    EXPECT_TRUE(c.accepted()) << c.worst_ratio;
+    EXPECT_EQ(c.numerics, NumericsClass::fp32);
+  }
+  const fiel::Comparison c = compared(m.expectation, by_sixteens(m, same), NumericsClass::tf32);
+  EXPECT_EQ(c.numerics, NumericsClass::fp32);
+}
+
+TEST_P(ShortSums, SumsInHalfPrecisionAreBf16sClassAndRefused) {
+  const Matmul m = make_exact_matmul("y = matmul(a, b)", GetParam());
+  for (const Tensor& y : {matmul(m.a, m.b, half, half), by_sixteens(m, half)}) {
+    const fiel::Comparison c = compared(m.expectation, y, NumericsClass::tf32);
+    EXPECT_FALSE(c.accepted());
+    EXPECT_GT(c.rms_error / c.rms_limit, 3) << "too near the limit to be told for certain";
+    EXPECT_EQ(c.numerics, NumericsClass::bf16);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Lengths, ShortSums, ::testing::Values(4, 16, 27, 64, 100, 255, 2048));
+
+TEST(ShortSums, OnOrdinaryDataHalfPrecisionPassesForTf32) {
+  // Why the probe is there: where this fails, it is no longer needed.
+  const Matmul m = make_matmul(64, 0);
+  const fiel::Comparison c = compared(m.expectation, by_sixteens(m, half), NumericsClass::tf32);
+  EXPECT_TRUE(c.accepted());
+  EXPECT_EQ(c.numerics, NumericsClass::tf32);
+}
+
+TEST(ShortSums, AScaleMovedIntoAFactorIsHonest) {
+  const Matmul m = make_exact_matmul("y = matmul(a, b) * 0.3", 64);
+  Tensor scaled = m.a.clone();
+  for (int64_t i = 0; i < scaled.numel(); ++i) scaled.data_as<float>()[i] *= 0.3f;
+  const fiel::Comparison c =
+      compared(m.expectation, matmul(scaled, m.b, tf32, same), NumericsClass::tf32);
+  EXPECT_TRUE(c.accepted()) << c.worst_ratio;
+  EXPECT_EQ(c.numerics, NumericsClass::tf32);
+}
+
+/// F(2, 3): four inputs and three weights of each channel give two outputs; Winograd's forms are
+/// rounded to TF32 before they are multiplied.
+Tensor winograd(const Tensor& x, const Tensor& w) {
+  const int64_t images = x.shape()[0], channels = x.shape()[1], filters = w.shape()[0];
+  Tensor y = Tensor::empty(DType::f32, {images, filters, 2});
+  for (int64_t i = 0; i < images; ++i)
+    for (int64_t f = 0; f < filters; ++f) {
+      float sums[4] = {};
+      for (int64_t c = 0; c < channels; ++c) {
+        const float* d = x.data_as<float>() + (i * channels + c) * 4;
+        const float* g = w.data_as<float>() + (f * channels + c) * 3;
+        const float v[] = {d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]};
+        const float u[] = {g[0], (g[0] + g[1] + g[2]) / 2, (g[0] - g[1] + g[2]) / 2, g[2]};
+        for (size_t k = 0; k < 4; ++k) sums[k] += tf32(v[k]) * tf32(u[k]);
+      }
+      float* out = y.data_as<float>() + (i * filters + f) * 2;
+      out[0] = sums[0] + sums[1] + sums[2];
+      out[1] = sums[1] - sums[2] - sums[3];
+    }
+  return y;
+}
+
+TEST(ShortSums, WinogradsFormsStayExact) {
+  auto at = make_instance("y = conv1d(x, w)",
+                          {{"x", {DType::f32, {40, 12, 4}}},
+                           {"w", {DType::f32, {24, 12, 3}}, task::Domain::real, true}});
+  auto inputs = make_inputs(*at, {Probe::exact_products, 0, 12, 1});
+  ASSERT_TRUE(inputs && *inputs);
+  const Expectation e = expect_on(at, **inputs);
+  const fiel::Comparison c =
+      compared(e, winograd((**inputs)[0], (**inputs)[1]), NumericsClass::tf32);
+  EXPECT_TRUE(c.accepted()) << c.worst_ratio;
+  EXPECT_EQ(c.numerics, NumericsClass::fp32);
+}
 
 enum class SumKind { sequential, pairwise, kahan, drops_last };
 
@@ -226,6 +338,51 @@ TEST_P(NormOffsets, RowsOfTwoAndThreeToo) {
 
 INSTANTIATE_TEST_SUITE_P(Means, NormOffsets, ::testing::Values(0.0, 10.0, 316.0, 1000.0, 1500.0));
 
+float variance_of(const float* v, int64_t n, Variance kind) {
+  const auto count = static_cast<float>(n);
+  float mean = 0, m2 = 0;
+  if (kind == Variance::welford) {
+    for (int64_t i = 0; i < n; ++i) {
+      const float d = v[i] - mean;
+      mean += d / static_cast<float>(i + 1);
+      m2 += d * (v[i] - mean);
+    }
+    return m2 / (count - 1);
+  }
+  float s = 0, q = 0;
+  for (int64_t i = 0; i < n; ++i) s += v[i], q += v[i] * v[i];
+  mean = s / count;
+  if (kind == Variance::one_pass) return (q - s * mean) / (count - 1);
+  for (int64_t i = 0; i < n; ++i) m2 += (v[i] - mean) * (v[i] - mean);
+  return m2 / (count - 1);
+}
+
+TEST_P(NormOffsets, VariancesOfTwoToFourValuesToo) {
+  constexpr int64_t kRows = 4096;
+  for (int64_t n : {2, 3, 4})
+    for (const bool root : {false, true}) {
+      auto at = make_instance(root ? "y = std(x, dim=-1)" : "y = var(x, dim=-1)",
+                              {{"x", {DType::f32, {kRows, n}}}});
+      ASSERT_NE(at, nullptr);
+      const Tensor x = normal({kRows, n}, 8, GetParam());
+      const Expectation e = expect_on(at, {x});
+      for (Variance kind : {Variance::two_pass, Variance::welford, Variance::one_pass}) {
+        Tensor y = Tensor::empty(DType::f32, {kRows});
+        for (int64_t r = 0; r < kRows; ++r)
+          y.data_as<float>()[r] = variance_of(x.data_as<float>() + r * n, n, kind);
+        for (int64_t r = 0; root && r < kRows; ++r)
+          y.data_as<float>()[r] = std::sqrt(std::max(y.data_as<float>()[r], 0.f));
+        const fiel::Comparison c = compared(e, y, NumericsClass::fp32);
+        if (kind != Variance::one_pass) {
+          EXPECT_TRUE(c.accepted()) << n << ": " << c.reason({kRows}) << " worst " << c.worst_ratio
+                                    << " rms " << c.rms_error / c.rms_limit;
+        } else if (GetParam() >= 300) {
+          EXPECT_FALSE(c.accepted()) << n << ": " << c.worst_ratio;
+        }
+      }
+    }
+}
+
 Tensor softmax(const Tensor& x) {
   const int64_t rows = x.shape()[0], n = x.shape()[1];
   Tensor y = Tensor::empty(DType::f32, {rows, n});
@@ -237,6 +394,18 @@ Tensor softmax(const Tensor& x) {
     for (int64_t i = 0; i < n; ++i) y.data_as<float>()[r * n + i] = std::exp(v[i] - largest) / sum;
   }
   return y;
+}
+
+TEST_P(NormOffsets, SoftmaxOverTwoToFourColumnsToo) {
+  constexpr int64_t kRows = 2048;
+  for (int64_t n : {2, 3, 4})
+    for (double deviation : {0.01, 1.0, 8.0}) {
+      auto at = make_instance("y = softmax(x, dim=1)", {{"x", {DType::f32, {kRows, n}}}});
+      ASSERT_NE(at, nullptr);
+      const Tensor x = normal({kRows, n}, 10, GetParam(), deviation);
+      const fiel::Comparison c = compared(expect_on(at, {x}), softmax(x), NumericsClass::fp32);
+      EXPECT_TRUE(c.accepted()) << n << ": " << c.reason({kRows, n}) << " worst " << c.worst_ratio;
+    }
 }
 
 TEST(Softmax, IsAcceptedOnEveryScaleAndZerosNever) {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "judge/protocols/protocol.h"
 #include "judge/readable.h"
 
 namespace fiel::judge {
@@ -146,6 +147,18 @@ TEST(Explanations, CoverEveryStatusProbeFindingAndClassOnce) {
        {NumericsClass::fp64, NumericsClass::fp32, NumericsClass::tf32, NumericsClass::fp16,
         NumericsClass::bf16, NumericsClass::fp8, NumericsClass::integer, NumericsClass::below})
     EXPECT_TRUE(explain(fiel::name_of(c)).has_value()) << fiel::name_of(c);
+}
+
+TEST(Explanations, SayWhatEachProtocolIsWithTheFiguresOfItsRules) {
+  for (const Protocol p : all_protocols()) {
+    const std::optional<Explanation> e = explain(name_of(p));
+    ASSERT_TRUE(e.has_value()) << name_of(p);
+    EXPECT_EQ(e->kind, "protocol");
+    EXPECT_FALSE(e->remedy.empty()) << name_of(p);
+    if (p == Protocol::strict) continue;
+    EXPECT_NE(e->text.find(rules_of(p).source), std::string::npos) << e->text;
+    EXPECT_NE(e->text.find("Trials: " + std::to_string(rules_of(p).trials)), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -293,6 +293,7 @@ Result<bool> Strict::elsewhere() {
   const bool few = !plan_.cheap && place_.empty();
   for (const Probe probe : value_probes()) {
     if (probe == Probe::task_inputs) continue;
+    if (probe == Probe::exact_products) continue;  // the oracle does not know which are plain
     if (place_.empty() && probe == Probe::mixed_signs) continue;
     if (few && probe == Probe::outliers) continue;
     if (out_of_time(probe, place_name())) continue;

@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "base/text.h"
+
 namespace fiel::device {
 
 Result<DeviceName> parse_device_name(std::string_view text) {
@@ -23,6 +25,14 @@ Result<DeviceName> parse_device_name(std::string_view text) {
 
 std::string to_string(const DeviceName& name) {
   return name.is_cuda() ? fmt::format("cuda:{}", name.cuda) : "virtual";
+}
+
+std::string visible_alone(int n, const char* visible) {
+  if (n < 0) return {};
+  if (visible == nullptr) return std::to_string(n);
+  const auto words = split(visible, ',');
+  if (static_cast<size_t>(n) >= words.size()) return {};
+  return std::string(trim(words[static_cast<size_t>(n)]));
 }
 
 }  // namespace fiel::device

@@ -22,4 +22,8 @@ struct DeviceName {
 Result<DeviceName> parse_device_name(std::string_view text);
 std::string to_string(const DeviceName& name);
 
+/// What CUDA_VISIBLE_DEVICES has to be for a process in which `cuda:0` is this machine's cuda:N;
+/// `visible` is the variable as it is here, null where it is unset. Empty where there is no N.
+std::string visible_alone(int n, const char* visible);
+
 }  // namespace fiel::device

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/text.h"
+#include "device/device_name.h"
 #include "worker/frame_io.h"
 #include "worker/python_launch.h"
 #include "worker/trusted_child.h"
@@ -25,6 +27,20 @@ constexpr size_t kMaxValues = 2u << 20;  ///< of a frame: thousands of samples o
 constexpr int kMaxEvents = 100'000;      ///< before one reply
 constexpr uint32_t kMaxEventBytes = 64u << 10;
 constexpr int64_t kLastWordsMs = 500;  ///< for a process that closed its channel to end by itself
+
+/// A process that sees one GPU calls it cuda:0: nothing in it may depend on which one is the current
+/// one, as it would with several.
+Result<PythonLaunch> launch_of(const WorkerSpec& spec) {
+  const auto name = device::parse_device_name(spec.device);
+  const std::string alone =
+      name ? device::visible_alone(name->cuda, std::getenv("CUDA_VISIBLE_DEVICES")) : "";
+  if (alone.empty()) return python_launch(spec);
+  WorkerSpec seen = spec;
+  seen.device = "cuda:0";
+  FIEL_TRY(PythonLaunch launch, python_launch(seen));
+  launch.variables.emplace_back("CUDA_VISIBLE_DEVICES", alone);
+  return launch;
+}
 
 std::string cut(const std::string& text, size_t bytes) { return text.substr(0, bytes); }
 
@@ -66,7 +82,7 @@ TorchWorker::~TorchWorker() = default;
 
 Result<std::unique_ptr<TorchWorker>> TorchWorker::start(const WorkerSpec& spec) {
   FIEL_TRY(ChannelEnds ends, make_channel());
-  FIEL_TRY(PythonLaunch launch, python_launch(spec));
+  FIEL_TRY(PythonLaunch launch, launch_of(spec));
   TrustedRequest request{std::move(launch.arguments), std::move(launch.variables),
                          ends.theirs.get()};
   FIEL_TRY(auto child, start_trusted(request));

@@ -10,6 +10,15 @@
 namespace fiel::device {
 namespace {
 
+TEST(DeviceName, OneGpuAloneIsNamedWithinWhatIsVisible) {
+  EXPECT_EQ(visible_alone(0, nullptr), "0");
+  EXPECT_EQ(visible_alone(3, nullptr), "3");
+  EXPECT_EQ(visible_alone(1, "5,2"), "2");
+  EXPECT_EQ(visible_alone(1, "GPU-aa, MIG-bb ,7"), "MIG-bb");
+  EXPECT_EQ(visible_alone(2, "5,2"), "");
+  EXPECT_EQ(visible_alone(-1, "5,2"), "");
+}
+
 TEST(DeviceName, WhatUsersWrite) {
   EXPECT_EQ(parse_device_name("virtual")->cuda, -1);
   EXPECT_EQ(parse_device_name("cuda")->cuda, 0);

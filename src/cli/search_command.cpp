@@ -40,7 +40,8 @@ Result<ChosenProposer> proposer_of(const Arguments& arguments, const Context& co
   FIEL_TRY(const std::string kind,
            word_value(arguments, "--proposer", {"scripted", "llm"}, "scripted"));
   if (kind == "scripted") {
-    FIEL_TRY(chosen.proposer, search::ScriptedProposer::of(task));
+    FIEL_TRY(chosen.proposer,
+             search::ScriptedProposer::of(task, arguments.value("--start").value_or("")));
     return chosen;
   }
   FIEL_TRY(chosen.model, model_of(arguments, context));
@@ -288,6 +289,7 @@ std::vector<Flag> flags() {
       {"--width", "N", "scale: kernels a round; beam: kernels that are kept (4)"},
       {"--branch", "N", "beam: kernels from each of them (2)"},
       {"--islands", "N", "evolve (2)"},
+      {"--start", "KNOBS", "scripted: where it begins, 'threads=64 rows=2' (its own guess)"},
       {"--out", "FILE", "write the best kernel there"},
       {"--plot", "FILE", "write an SVG: best so far against judged kernels and cost"},
       {"--run", "NAME", "the name of this search in the store"},

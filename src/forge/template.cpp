@@ -40,6 +40,21 @@ Result<Point> Template::parse(std::string_view name) const {
   return at;
 }
 
+Status Template::begin_at(std::string_view name) {
+  auto at = parse(name);
+  std::string axes;
+  for (const Axis& a : axes_) {
+    axes += (axes.empty() ? "" : ", ") + a.name + " (";
+    for (size_t i = 0; i < a.values.size(); ++i) axes += (i ? " " : "") + a.values[i];
+    axes += ")";
+  }
+  if (!at) return fail(ErrorCode::usage, at.error().what, "knobs: " + axes);
+  if (!possible(*at))
+    return fail(ErrorCode::usage, fmt::format("no GPU takes '{}'", name_of(*at)), "knobs: " + axes);
+  for (size_t i = 0; i < axes_.size(); ++i) axes_[i].start = (*at)[i];
+  return {};
+}
+
 bool Template::has_axis(std::string_view name) const {
   return std::any_of(axes_.begin(), axes_.end(), [&](const Axis& a) { return a.name == name; });
 }

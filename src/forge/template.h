@@ -37,6 +37,9 @@ class Template {
   /// The most telling axis first.
   const std::vector<Axis>& axes() const { return axes_; }
   Point start() const;
+  /// Makes a choice the first one; knobs that it does not name stay. ErrorCode::usage where it
+  /// names what there is not, or what no GPU takes.
+  Status begin_at(std::string_view name);
   /// "threads=256 vector=16": what is kept of a choice, and read back.
   std::string name_of(const Point& at) const;
   Result<Point> parse(std::string_view name) const;

@@ -58,10 +58,15 @@ FielJudge::FielJudge(FielJudgeOptions options) : options_(std::move(options)) {
 }
 
 void FielJudge::add_stand_in(const std::string& kernel_path, Outcome& o) const {
-  const auto ran =
-      options_.fiel({"profile", options_.task, kernel_path, "--json"}, options_.timeout_ms);
+  // The limit of a call is wall-clock time, and the machine may be busy.
+  const auto ran = options_.fiel(
+      {"profile", options_.task, kernel_path, "--json", "--timeout", "600"}, options_.timeout_ms);
   const auto document = ran && ran->ok() ? Json::parse(ran->out) : Result<Json>(Json());
-  if (!document || document->is_null()) return;
+  if (!document || document->is_null()) {
+    o.feedback += "there is no profile of it: " +
+                  agent::bounded_lines(ran ? ran->err : to_string(ran.error()), 2, 400) + "\n";
+    return;
+  }
   o.score = stand_in_of(*document);
   if (o.score > 0) o.measure = Measure::stand_in;
   std::string text;

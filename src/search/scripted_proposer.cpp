@@ -28,8 +28,10 @@ struct ScriptedProposer::Known {
   std::optional<std::pair<size_t, int>> trend;
 };
 
-Result<std::unique_ptr<Proposer>> ScriptedProposer::of(const task::Task& task) {
+Result<std::unique_ptr<Proposer>> ScriptedProposer::of(const task::Task& task,
+                                                       std::string_view start) {
   FIEL_TRY(auto family, forge::template_of(task));
+  if (!start.empty()) FIEL_TRY_STATUS(family->begin_at(start));
   return std::make_unique<ScriptedProposer>(std::move(family));
 }
 

@@ -19,7 +19,8 @@ namespace fiel::search {
 
 class ScriptedProposer : public Proposer {
  public:
-  static Result<std::unique_ptr<Proposer>> of(const task::Task& task);
+  /// `start`: knobs to begin with, "threads=64 rows=2"; empty: the template's own.
+  static Result<std::unique_ptr<Proposer>> of(const task::Task& task, std::string_view start = {});
   explicit ScriptedProposer(std::unique_ptr<forge::Template> family)
       : family_(std::move(family)), name_("scripted") {}
 

@@ -95,6 +95,35 @@ class Scripted(Case):
             r = self.search(self.task(name, expression, inputs), "--budget", "1", "--no-store", "--once")
             self.assertEqual(r["best"]["status"], "correct", name)
 
+    def check_knobs(self, expression, inputs, *starts):
+        for i, start in enumerate(starts):
+            r = self.search(self.task(f"t{i}", expression, inputs), "--budget", "1", "--no-store", "--once",
+                            "--start", start)
+            self.assertEqual(r["best"] and r["best"]["status"], "correct", start)
+            for knob in start.split():
+                self.assertIn(knob, r["best"]["state"].split())
+
+    def test_knobs_of_rows_turned_far(self):
+        self.check_knobs("y = layer_norm(x, [C], w, w)", X + '\nw = { dtype = "f32", shape = ["C"] }',
+                         "threads=32 rows=8 vector=16 walk=2 weights=kept variance=shifted",
+                         "threads=512 rows=2 vector=4 stores=stream loads=cache resident=2048 walk=row",
+                         "threads=64 rows=4 vector=8 walk=4 resident=1024")
+
+    def test_knobs_of_elementwise_kernels_turned_far(self):
+        self.check_knobs("y = silu(x + w) * r", X + '\nw = { dtype = "f32", shape = ["C"] }\n'
+                         'r = { dtype = "f32", shape = ["N", 1] }',
+                         "order=down unroll=4 threads=128 walk=4 vector=16 math=fast", "order=line unroll=8 vector=4 walk=8",
+                         "order=line unroll=1 vector=32 stores=stream loads=cache threads=1024",
+                         "order=down unroll=1 threads=256 vector=8")
+
+    def test_knobs_of_products_turned_far(self):
+        turned = '\nm = { dtype = "f32", shape = ["C", "C"] }\nr = { dtype = "f32", shape = ["N", "C"] }'
+        self.check_knobs("y = gelu(linear(x, m)) + r", X + turned, "tile=32x32 thread=4x4 depth=8",
+                         "tile=64x128 thread=8x4 depth=16 stores=stream")
+        self.check_knobs("y = matmul(transpose(m, 0, 1), x)", 'x = { dtype = "bf16", shape = ["C", "N"] }\n'
+                         'm = { dtype = "bf16", shape = ["C", "C"] }', "tile=64x64 warp=32x32 depth=16",
+                         "tile=64x128 warp=64x64 depth=16")
+
     def test_a_task_without_a_template_is_refused_by_name(self):
         p = self.fiel("search", str(SOURCE / "tasks/conv2d.toml"), code=2)
         self.assertIn("there is no template: operator 'conv2d'", p.stderr)
@@ -176,7 +205,7 @@ class Models(Case):
 
     def test_misuse_is_named(self):
         for words in (["--strategy", "clim"], ["--proposer", "gpt"], ["--proposer", "llm"], ["--budget", "x"],
-                      ["--resume", "none"], ["--proposer", "llm", "--script", "missing"]):
+                      ["--resume", "none"], ["--start", "threads=7"], ["--start", "threads=1024 rows=8"], ["--proposer", "llm", "--script", "missing"]):
             task = [] if "--resume" in words else [self.task()]
             p = self.fiel("search", *task, *words, code=2)
             self.assertIn("error:", p.stderr, words)

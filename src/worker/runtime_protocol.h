@@ -22,7 +22,7 @@ enum class Rt : uint16_t {
   hello = 1,          ///< {} -> {u64 device memory, u32 multiprocessors} + window descriptor
   ready,              ///< {} no reply: the kernel is loaded and waits for `run`
   load_failed,        ///< {text} no reply
-  returned,           ///< {i32 code, i32 last CUDA error} no reply
+  returned,           ///< {i32 code, i32 last CUDA error} no reply; has the sequence of `run`
   callback_done,      ///< {u32 ok}
   register_module,    ///< {blob fatbin or PTX} -> {u32 module}
   unregister_module,  ///< {u32 module}
@@ -76,7 +76,7 @@ enum class Rt : uint16_t {
 enum class FromDevice : uint16_t {
   reply = 0x100,  ///< {i32 error, …}
   callback,       ///< CallbackHeader
-  run,            ///< {u64 stream, u32 n_in, u32 n_out, tensors}
+  run,            ///< {u64 stream, u32 n_in, u32 n_out, tensors}; its sequence is drawn
 };
 
 enum class CallbackKind : uint32_t {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "worker/request_number.h"
+
 namespace fiel::worker {
 namespace {
 
@@ -48,8 +50,10 @@ void RuntimeServer::end(IoStatus status, const std::string& why) {
   end_reason_ = why;
 }
 
-bool RuntimeServer::send(FromDevice type, std::span<const uint8_t> payload, int fd) {
-  IoStatus s = send_frame(channel_, static_cast<uint16_t>(type), 0, payload, fd, deadline_ns_);
+bool RuntimeServer::send(FromDevice type, std::span<const uint8_t> payload, int fd,
+                         uint32_t sequence) {
+  IoStatus s =
+      send_frame(channel_, static_cast<uint16_t>(type), sequence, payload, fd, deadline_ns_);
   if (s != IoStatus::ok) end(s, "the candidate does not read its channel");
   return s == IoStatus::ok;
 }
@@ -92,8 +96,9 @@ bool RuntimeServer::serve_one() {
   auto op = static_cast<Rt>(header.type);
   switch (op) {
     case Rt::ready:
+      if (ready_) end(IoStatus::malformed, "`ready` for a second time");
       ready_ = true;
-      return in.complete();
+      return in.complete() && end_ == End::none;
     case Rt::load_failed:
       load_failure_ = in.text(4096);
       return false;
@@ -102,6 +107,8 @@ bool RuntimeServer::serve_one() {
       last_error_ = in.get<int32_t>();
       returned_ = true;
       if (!in.complete()) end(IoStatus::malformed, "a malformed `returned`");
+      if (header.sequence != call_number_)
+        end(IoStatus::malformed, "a `returned` that is no answer to this call");
       return false;
     default:
       break;
@@ -322,7 +329,8 @@ CallOutcome RuntimeServer::call(const CallRequest& request, const RunSettings& s
   w.put(static_cast<uint32_t>(request.outputs.size()));
   for (const DeviceTensor& t : request.inputs) w.put(to_wire(t));
   for (const DeviceTensor& t : request.outputs) w.put(to_wire(t));
-  if (!send(FromDevice::run, w.bytes())) return finish_outcome();
+  call_number_ = draw_request_number(call_number_);
+  if (!send(FromDevice::run, w.bytes(), -1, call_number_)) return finish_outcome();
   while (serve_one()) {}
   int64_t returned = monotonic_ns();
   if (returned_ && end_ == End::none)

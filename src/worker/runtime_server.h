@@ -79,7 +79,7 @@ class RuntimeServer {
   int32_t dispatch(Rt op, WireReader& in, WireWriter& out);
   void reply(int32_t error, const WireWriter& results);
   bool refuse_stray_requests();
-  bool send(FromDevice type, std::span<const uint8_t> payload, int fd = -1);
+  bool send(FromDevice type, std::span<const uint8_t> payload, int fd = -1, uint32_t sequence = 0);
   bool receive(FrameHeader& header);
   void end(IoStatus status, const std::string& why);
   bool callback(const CallbackHeader& header);
@@ -159,6 +159,7 @@ class RuntimeServer {
   std::string end_reason_;
   int32_t sticky_ = kCudaSuccess;
   bool ready_ = false, returned_ = false, timed_out_ = false;
+  uint32_t call_number_ = 0;  ///< of the latest `run`: its `returned` carries it too
   int32_t return_code_ = 0, last_error_ = 0;
   std::string load_failure_;
 

@@ -15,6 +15,7 @@
 #include "device/device_name.h"
 #include "worker/frame_io.h"
 #include "worker/python_launch.h"
+#include "worker/request_number.h"
 #include "worker/trusted_child.h"
 
 namespace fiel::worker {
@@ -142,7 +143,8 @@ Answer<void> TorchWorker::send(Json request, const AskOptions& options) {
   if (text.size() > kMaxPayload)
     return fail(WorkerFault{Fault::unsupported, "a request of over 16 MiB", {}, {}, 0, 0});
   descriptors_.clear();
-  FIEL_TRY_STATUS(write_all(request_frame(++sequence_, text), options));
+  sequence_ = draw_request_number(sequence_);
+  FIEL_TRY_STATUS(write_all(request_frame(sequence_, text), options));
   waiting_ = true;
   return {};
 }
@@ -214,10 +216,14 @@ Answer<std::optional<TorchWorker::Frame>> TorchWorker::next_frame() {
   FrameHeader header;
   if (received_.size() < sizeof header) return std::nullopt;
   std::memcpy(&header, received_.data(), sizeof header);
-  const uint32_t bound = header.type == kEvent ? kMaxEventBytes : kMaxPayload;
+  const uint32_t bound = header.type == kEvent ? kMaxEventBytes
+                         : trusted_            ? kMaxPayload
+                                               : kMaxClaim;
   if (header.magic != kWireMagic || header.version != kWireVersion || header.length > bound ||
-      (header.type != kReply && header.type != kEvent) || header.sequence != sequence_)
+      (header.type != kReply && header.type != kEvent))
     return fail(end(Fault::protocol, "the worker sent a malformed frame"));
+  if (header.sequence != sequence_)
+    return fail(end(Fault::protocol, "the worker sent a reply to no request that it was sent"));
   if (received_.size() - sizeof header < header.length) return std::nullopt;
   const std::string_view text(reinterpret_cast<const char*>(received_.data()) + sizeof header,
                               header.length);

@@ -47,6 +47,8 @@ struct AskOptions {
 class TorchWorker {
  public:
   static constexpr uint32_t kMaxPayload = 16u << 20;
+  /// A candidate's reply travels on to the oracle, and may grow when it is written again.
+  static constexpr uint32_t kMaxClaim = 4u << 20;
   static constexpr size_t kMaxDescriptors = 16;
 
   /// A trusted one: a plain process of ours.
@@ -86,7 +88,7 @@ class TorchWorker {
   sandbox::IsolationReport isolation_;
   WorkerSpec spec_;
   bool trusted_ = false, waiting_ = false, dead_ = false;
-  uint32_t sequence_ = 0;
+  uint32_t sequence_ = 0;  ///< of the latest request; drawn, not counted
   std::vector<uint8_t> received_;
   std::vector<Fd> descriptors_;
 };

@@ -106,6 +106,25 @@ TEST(TorchWorker, GarbageIsAProtocolFault) {
     EXPECT_EQ(fault_of(behaviour).kind, Fault::protocol) << behaviour;
 }
 
+TEST(TorchWorker, AnAnswerToARequestThatIsStillToComeIsAProtocolFault) {
+  auto worker = fake("answer_ahead");
+  const auto first = worker->ask(kRequest);
+  if (first) ::usleep(300'000);  // until the second answer is there
+  const auto second = worker->ask(kRequest);
+  ASSERT_FALSE(second);
+  if (first) {
+    EXPECT_EQ(second.error().kind, Fault::protocol);
+    EXPECT_NE(second.error().what.find("no request"), std::string::npos) << second.error().what;
+  }
+}
+
+TEST(TorchWorker, ACandidateSaysLessThanATrustedWorker) {
+  EXPECT_TRUE(fake("large_claim")->ask(kRequest));
+  const auto claim = fake("large_claim", false)->ask(kRequest);
+  ASSERT_FALSE(claim);
+  EXPECT_EQ(claim.error().kind, Fault::protocol);
+}
+
 TEST(TorchWorker, SilenceIsATimeout) {
   for (const char* behaviour : {"hang", "half_header", "half_payload"})
     EXPECT_EQ(fault_of(behaviour, 1'500).kind, Fault::timeout) << behaviour;

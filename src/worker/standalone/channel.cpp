@@ -28,6 +28,7 @@ struct State {
   std::byte* window = nullptr;
   DeviceFacts facts;
   std::vector<uint8_t> stashed_run;  ///< a `run` that arrived while a thread waited for its reply
+  uint32_t stashed_number = 0;
   bool has_stashed_run = false;
 };
 
@@ -82,6 +83,7 @@ Error wait_reply(State& s, Reply& reply) {
         break;
       case FromDevice::run:
         s.stashed_run.swap(reply.bytes);
+        s.stashed_number = header.sequence;
         s.has_stashed_run = true;
         break;
       default:
@@ -131,6 +133,7 @@ bool connected(State& s) {
 }
 
 struct Run {
+  uint32_t number = 0;  ///< the device's: `returned` must carry it
   Handle stream = 0;
   std::vector<worker::WireTensor> inputs, outputs;
 };
@@ -157,6 +160,7 @@ bool next_run(State& s, Run& run) {
     if (s.has_stashed_run) {
       s.has_stashed_run = false;
       bytes.swap(s.stashed_run);
+      run.number = s.stashed_number;
       return parse_run(bytes, run);
     }
     p.revents = 0;
@@ -164,6 +168,7 @@ bool next_run(State& s, Run& run) {
     FrameHeader header;
     if (worker::receive_frame(s.fd, header, bytes, worker::kMaxRuntimeMessage) != IoStatus::ok)
       return false;
+    run.number = header.sequence;
     if (static_cast<FromDevice>(header.type) == FromDevice::run) return parse_run(bytes, run);
     if (static_cast<FromDevice>(header.type) != FromDevice::callback) return false;
     WireReader r(bytes);
@@ -186,11 +191,12 @@ Error call(Rt op, const WireWriter& request, Reply* reply) {
   return e == worker::kCudaErrorNotReady ? e : set_error(e);
 }
 
-Error post(Rt op, const WireWriter& request) {
+Error post(Rt op, const WireWriter& request, uint32_t number) {
   State& s = state();
   std::lock_guard lock(s.mutex);
   if (!connected(s)) return worker::kCudaErrorNoDevice;
-  bool ok = worker::send_frame(s.fd, static_cast<uint16_t>(op), 0, request.bytes()) == IoStatus::ok;
+  bool ok =
+      worker::send_frame(s.fd, static_cast<uint16_t>(op), number, request.bytes()) == IoStatus::ok;
   if (!ok) s.dead = true;
   return ok ? worker::kCudaSuccess : worker::kCudaErrorUnknown;
 }
@@ -204,7 +210,7 @@ void serve(int (*fiel_run)(const void*, int, void*, int, void*)) {
     std::fflush(stdout);
     WireWriter w;
     w.put<int32_t>(code).put<int32_t>(take_error());
-    if (post(Rt::returned, w) != worker::kCudaSuccess) return;
+    if (post(Rt::returned, w, run.number) != worker::kCudaSuccess) return;
   }
 }
 

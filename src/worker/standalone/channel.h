@@ -35,8 +35,8 @@ struct Reply {
 
 /// Sends, serves callbacks, waits for the reply. Safe from any thread.
 Error call(Rt op, const WireWriter& request, Reply* reply = nullptr);
-/// Sends without waiting.
-Error post(Rt op, const WireWriter& request);
+/// Sends without waiting; `number` is that of the `run` that it answers.
+Error post(Rt op, const WireWriter& request, uint32_t number = 0);
 /// Runs `fiel_run` for each request until the channel closes.
 void serve(int (*fiel_run)(const void*, int, void*, int, void*));
 

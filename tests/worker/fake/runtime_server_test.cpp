@@ -156,6 +156,63 @@ TEST_F(ServerTest, AReturnBeforeAnyCallIsAForgery) {
   EXPECT_EQ(o.status, CallStatus::protocol);
 }
 
+TEST_F(ServerTest, OnlyTheNumberOfTheCallEndsIt) {
+  // What is added to the number that `run` came with, and whether that is an answer.
+  const std::pair<uint32_t, CallStatus> cases[] = {
+      {0, CallStatus::returned}, {1, CallStatus::protocol}, {~0u, CallStatus::protocol}};
+  for (const auto& [added, status] : cases) {
+    renew();
+    ASSERT_EQ(start([&] { ready(); }).status, CallStatus::returned);
+    std::thread peer([&, added = added] {
+      FrameHeader run;
+      std::vector<uint8_t> bytes;
+      ASSERT_EQ(receive_frame(theirs.get(), run, bytes, 1u << 20, nullptr, soon()), IoStatus::ok);
+      EXPECT_EQ(run.type, static_cast<uint16_t>(FromDevice::run));
+      WireWriter w;
+      w.put<int32_t>(0).put<int32_t>(0);
+      send_frame(theirs.get(), static_cast<uint16_t>(Rt::returned), run.sequence + added, w.bytes(),
+                 -1, soon());
+    });
+    const CallOutcome o = server->call({}, {}, soon());
+    peer.join();
+    EXPECT_EQ(o.status, status) << added << ": " << o.message;
+  }
+}
+
+TEST_F(ServerTest, TwoCallsHaveNumbersThatDoNotFollowFromEachOther) {
+  ASSERT_EQ(start([&] { ready(); }).status, CallStatus::returned);
+  std::vector<uint32_t> numbers;
+  std::thread peer([&] {
+    for (int i = 0; i < 4; ++i) {
+      FrameHeader run;
+      std::vector<uint8_t> bytes;
+      ASSERT_EQ(receive_frame(theirs.get(), run, bytes, 1u << 20, nullptr, soon()), IoStatus::ok);
+      numbers.push_back(run.sequence);
+      WireWriter w;
+      w.put<int32_t>(0).put<int32_t>(0);
+      send_frame(theirs.get(), static_cast<uint16_t>(Rt::returned), run.sequence, w.bytes(), -1,
+                 soon());
+    }
+  });
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(server->call({}, {}, soon()).status, CallStatus::returned);
+  peer.join();
+  ASSERT_EQ(numbers.size(), 4u);
+  EXPECT_NE(numbers[1] - numbers[0], numbers[2] - numbers[1]);
+  EXPECT_NE(numbers[2] - numbers[1], numbers[3] - numbers[2]);
+}
+
+TEST_F(ServerTest, ReadyInTheMiddleOfACallIsAReplay) {
+  ASSERT_EQ(start([&] { ready(); }).status, CallStatus::returned);
+  std::thread peer([&] {
+    FrameHeader run;
+    std::vector<uint8_t> bytes;
+    ASSERT_EQ(receive_frame(theirs.get(), run, bytes, 1u << 20, nullptr, soon()), IoStatus::ok);
+    ready();
+  });
+  EXPECT_EQ(server->call({}, {}, soon()).status, CallStatus::protocol);
+  peer.join();
+}
+
 TEST_F(ServerTest, HandlesThatWereNeverGivenAreRefused) {
   start([&] {
     for (Rt op : {Rt::stream_synchronize, Rt::stream_destroy, Rt::event_synchronize,

@@ -45,6 +45,13 @@ def give(count):
     channel.sendmsg([ok], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
 
 
+def answer_ahead():
+    """The answer to the next request is there before the request."""
+    reply({"ok": True})
+    time.sleep(0.1)
+    channel.sendall(frame({"ok": True}, sequence=(sequence + 1) & 0xFFFFFFFF))
+
+
 def flood_output():
     for _ in range(400):
         os.write(2, b"x" * 65536)
@@ -91,6 +98,8 @@ BEHAVIOURS = {
     "wrong_version": lambda: reply({"ok": True}, version=9),
     "wrong_kind": lambda: reply({"ok": True}, kind=1),
     "wrong_sequence": lambda: channel.sendall(frame({"ok": True}, sequence=sequence + 1)),
+    "answer_ahead": answer_ahead,
+    "large_claim": lambda: reply({"ok": True, "text": "x" * (5 << 20)}),
     "two_replies": lambda: channel.sendall(2 * frame({"ok": True}, sequence=sequence)),
     "garbage": lambda: channel.sendall(os.urandom(64)),
     "not_json": lambda: reply(b"{ok: yes}"),

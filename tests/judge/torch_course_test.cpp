@@ -115,6 +115,14 @@ TEST_F(TorchJudgement, EveryFailureHasItsStatus) {
   EXPECT_EQ(status_of("compile-error"), VerdictStatus::compile_error);
 }
 
+TEST_F(TorchJudgement, ARunnerThatDoesNotTellItsStateIsWrong) {
+  oracle_ = "buffers";
+  EXPECT_EQ(status_of("right"), VerdictStatus::correct);
+  for (const char* silent : {"silent-state", "no-state", "odd-state"})
+    EXPECT_EQ(status_of(silent), VerdictStatus::incorrect) << silent;
+  EXPECT_EQ(status_of("garbage-state"), VerdictStatus::tampering);
+}
+
 TEST_F(TorchJudgement, ACompileErrorIsToldByTheCompilersWords) {
   candidate_ = "compile-error";
   const Verdict v = judged();

@@ -200,13 +200,14 @@ Result<bool> TorchCourse::give_weights(const Case& c) {
 }
 
 /// Buffers as the call left them, behind the outputs in their window; null where the task has none.
-/// What a runner cannot say is null too, and missing buffers are wrong ones.
-Json TorchCourse::state_after(const Input& input) {
-  if (!oracle_.has_buffers() || request_.mode != "train") return {};
+/// What a runner does not or cannot say is an empty value: missing buffers are wrong ones.
+worker::Answer<Json> TorchCourse::state_after(const Input& input) {
+  if (!oracle_.has_buffers() || request_.mode != "train") return Json();
   const uint64_t begin = input.region.offset + input.region.bytes + 65'536;
-  if (begin >= input.out->bytes) return {};
-  const auto state = candidate_->state(*input.out, {begin, input.out->bytes - begin});
-  return state ? *state : Json();
+  if (begin >= input.out->bytes) return Json();
+  auto state = candidate_->state(*input.out, {begin, input.out->bytes - begin});
+  if (!state && state.error().kind >= worker::Fault::crash) return state;
+  return state && state->is_object() ? std::move(*state) : Json::object();
 }
 
 void TorchCourse::wrong(JudgedAnswer answer) {
@@ -227,9 +228,10 @@ void TorchCourse::wrong(JudgedAnswer answer) {
 
 Result<bool> TorchCourse::compare(const Case& c, const Input& input,
                                   const worker::CalledModule& called, ProbeResult& result) {
-  const Json state = state_after(input);
+  const auto state = state_after(input);
+  if (!state) return fault(state.error(), Stage::calling, &c);
   FIEL_TRY(const worker::Verified seen,
-           oracle_.verify(c, called.outputs, lowest_class(request_.options.numerics), state));
+           oracle_.verify(c, called.outputs, lowest_class(request_.options.numerics), *state));
   const AnswerContext context{request_.options.numerics, verdict_.resources.calls, shape_set_of(c)};
   JudgedAnswer answer = judge_answer(seen, c, called.aliases, context);
   ++verdict_.resources.calls_compared;

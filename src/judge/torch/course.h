@@ -78,7 +78,7 @@ class TorchCourse {
   CallOptions options_for(const Case& c, const Slots& slots) const;
   Result<bool> compare(const Case& c, const Input& input, const worker::CalledModule& called,
                        ProbeResult& result);
-  Json state_after(const Input& input);
+  worker::Answer<Json> state_after(const Input& input);
   void wrong(JudgedAnswer answer);
   void note_of_preparation(const Case& c);
 

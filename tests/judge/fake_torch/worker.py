@@ -104,8 +104,14 @@ def window(m):
 
 
 def verify(m):
+    # Where there are buffers, what a runner does not say of them is wrong.
+    state = [] if m.get("state") is None else [row(m["state"].get("word") == "right")]
     return {"structure": None, "outputs": [row(m["outputs"].get("word") == "right")],
-            "inputs_modified": [], "guards": [], "unwritten": [], "state": [], "stale": None}
+            "inputs_modified": [], "guards": [], "unwritten": [], "state": state, "stale": None}
+
+
+def weights_oracle(m):
+    return {"leaves": [LEAF | {"name": "mean", "kind": "buffer"}] if behaves("buffers") else []}
 
 
 def slots(m):
@@ -138,7 +144,7 @@ def time_oracle(m):
 
 ORACLE = {
     "hello": hello, "open_task": open_task, "prepare": prepare, "window": window, "verify": verify,
-    "slots": slots, "time": time_oracle, "weights": lambda m: {"leaves": []},
+    "slots": slots, "time": time_oracle, "weights": weights_oracle,
     "place": lambda m: {"inputs": {"tree": {"leaf": 0}, "leaves": [LEAF],
                                    "variant": cases[m["case"]].get("shape_variant", "")},
                         "outputs": {"offset": 4096, "bytes": BYTES}},
@@ -185,6 +191,19 @@ def call(m):
     return {"outputs": {"word": word}, "aliases": [], "device_ns": 1e5, "host_ns": 1e5, "printed": ""}
 
 
+def state(m):
+    if behaves("silent-state"):
+        fail("candidate", "RuntimeError: nothing to tell")
+    if behaves("no-state"):
+        return {}
+    if behaves("odd-state"):
+        return {"state": [1, 2]}
+    if behaves("garbage-state"):
+        channel.sendall(os.urandom(64))
+        time.sleep(60)
+    return {"state": {"word": "right"}}
+
+
 def time_runner(m):
     page = mmap.mmap(received[0], 4096)
     while struct.unpack("<q", page[0:8])[0] != -1:
@@ -195,7 +214,7 @@ def time_runner(m):
 RUNNER = {
     "hello": hello, "load": load, "call": call, "time": time_runner,
     "weights": lambda m: {"copied": [], "how": "state_dict"},
-    "state": lambda m: {"state": None},
+    "state": state,
     "memory": lambda m: {"allocated_peak": 64, "reserved_peak": 64, "setup_bytes": 16, "used": 0,
                          "resident_peak": 0},
     "evidence": lambda m: {"kernels": []},

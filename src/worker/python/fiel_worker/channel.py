@@ -52,7 +52,7 @@ class Channel:
         return sequence, message, descriptors
 
     def send(self, kind: int, sequence: int, message: dict, descriptors: list[int] = ()) -> None:
-        payload = json.dumps(finite(message), separators=(",", ":")).encode()
+        payload = json.dumps(sendable(message), separators=(",", ":")).encode()
         if len(payload) > MAX_PAYLOAD:
             message = {"ok": False, "fault": "worker", "error": "the answer is too large"}
             payload = json.dumps(message).encode()
@@ -80,14 +80,17 @@ class Channel:
         return bytes(parts)
 
 
-def finite(value):
-    """JSON has no NaN and no infinity: they travel as text ("nan", "inf", "-inf")."""
+def sendable(value):
+    """JSON has no NaN and no infinity: they travel as text ("nan", "inf", "-inf"). Half a surrogate
+    pair, which Python has in the text of undecodable bytes, becomes a question mark."""
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
+        return {sendable(key): sendable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [finite(item) for item in value]
+        return [sendable(item) for item in value]
     return value
 
 

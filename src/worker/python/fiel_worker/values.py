@@ -115,14 +115,20 @@ def layout(leaves: list[dict], begin: int = 0, guard: int = GUARD_BYTES) -> int:
     return at + guard
 
 
+def dtype_of(leaf: dict):
+    """A leaf's type; None for what is no name of one."""
+    name = leaf.get("dtype")
+    return DTYPES.get(name) if isinstance(name, str) else None
+
+
 def view(window: Window, leaf: dict) -> torch.Tensor:
     """The tensor that a leaf names in a window; every number in it is checked."""
-    dtype = DTYPES.get(leaf.get("dtype"))
+    dtype = dtype_of(leaf)
     shape, stride, offset = leaf.get("shape"), leaf.get("stride"), leaf.get("offset")
-    numbers = isinstance(shape, list) and isinstance(stride, list) and isinstance(offset, int)
-    if dtype is None or not numbers or len(shape) > MAX_RANK:
+    lists = isinstance(shape, list) and isinstance(stride, list)
+    if dtype is None or not lists or len(shape) > MAX_RANK:
         raise Fault("worker", "a malformed leaf")
-    if not all(type(n) is int for n in shape + stride):
+    if not all(type(n) is int for n in [*shape, *stride, offset]):
         raise Fault("worker", "a malformed leaf")
     return window.tensor(offset, dtype, shape, stride)
 

@@ -19,6 +19,7 @@ from .channel import Fault
 
 GUARD_BYTES = 4096
 ALIGNMENT = 256
+_MAX_STRIDE = 1 << 48
 
 
 class Window:
@@ -40,7 +41,9 @@ class Window:
     def tensor(self, offset: int, dtype: torch.dtype, shape, stride) -> torch.Tensor:
         """A view; refuses what lies outside, whoever asked for it."""
         extent = 1 + sum((n - 1) * s for n, s in zip(shape, stride)) if 0 not in shape else 0
-        bad = any(n < 0 for n in shape) or any(s < 0 for s in stride) or len(shape) != len(stride)
+        # The stride of a dimension of one counts for nothing, and may be beyond what PyTorch takes.
+        far = any(not 0 <= s <= _MAX_STRIDE for s in stride)
+        bad = any(n < 0 for n in shape) or far or len(shape) != len(stride)
         if bad or offset < 0 or offset % dtype.itemsize or offset + extent * dtype.itemsize > self.bytes:
             raise Fault("worker", f"a tensor of shape {tuple(shape)} at byte {offset} leaves its window")
         typed = self.flat[offset : offset + extent * dtype.itemsize].view(dtype)
@@ -54,8 +57,10 @@ class Window:
 def _create_cpu(size: int) -> Window:
     descriptor = os.memfd_create("fiel-window", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, max(size, 1))
-    # A runner that shrinks a window would kill its readers with SIGBUS.
-    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
+    # A runner that shrinks a window would kill its readers with SIGBUS; one that lets it grow has
+    # memory that no limit counts.
+    seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
     return _map_cpu(size, descriptor)
 
 

@@ -175,7 +175,8 @@ class _Comparison:
 
     def _figures(self, t: "_Terms"):
         zero = torch.zeros((), dtype=torch.float64, device=t.y.device)
-        failing = t.error > t.bound
+        # NaN where all was finite a moment ago: a hostile process still writes to its window.
+        failing = (t.error > t.bound) | torch.isnan(t.error)
         good = ~t.ill
         compared = torch.isfinite(t.s)
         if t.plain is not None:

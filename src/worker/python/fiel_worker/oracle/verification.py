@@ -1,11 +1,12 @@
 """One answer against what was expected: structure, values, inputs, guards, poison, state, staleness."""
 
+import contextlib
 import math
 
 import torch
 
 from ..channel import Fault
-from ..values import DTYPES, view
+from ..values import dtype_of, view
 from .bound import accepted, compare
 from .cases import Case, Cases
 from .expectation import Expected
@@ -13,6 +14,7 @@ from .placement import broken_guards, modified, unwritten
 from .slices import row_major_pieces
 
 _STALE_SAMPLE = 4096
+_QUOTED = 200  # characters of what a runner said
 
 
 def verify(cases: Cases, case: Case, outputs: dict, lowest: str = "fp32", state=None) -> dict:
@@ -75,11 +77,11 @@ def _structure(expectation, outputs):
         return f"{len(outputs['leaves'])} tensors where {len(expectation.outputs)} are expected"
     for e, leaf in zip(expectation.outputs, outputs["leaves"]):
         where = f" at '{e.path}'" if e.path else ""
-        if not isinstance(leaf, dict) or leaf.get("dtype") not in DTYPES:
+        if not isinstance(leaf, dict) or dtype_of(leaf) is None:
             return f"a malformed tensor{where}"
         if leaf.get("shape") != list(e.reference.shape):
-            return f"shape {leaf.get('shape')} where {list(e.reference.shape)} is expected{where}"
-        if DTYPES[leaf["dtype"]] != e.model.dtype:
+            return f"shape {quoted(leaf.get('shape'))} where {list(e.reference.shape)} is expected{where}"
+        if dtype_of(leaf) != e.model.dtype:
             return f"type {leaf['dtype']} where {str(e.model.dtype)[6:]} is expected{where}"
     return None
 
@@ -91,21 +93,26 @@ def _tree_difference(expected, actual, path: str):
         return f"a malformed value{where}"
     (kind, content), (other, found) = *expected.items(), *actual.items()
     if other == "strange":
-        return f"{str(found)[:200]} where a {kind if kind != 'leaf' else 'tensor'} is expected{where}"
+        return f"{str(found)[:_QUOTED]} where a {kind if kind != 'leaf' else 'tensor'} is expected{where}"
     if kind != other:
         names = {"leaf": "tensor", "value": "number or text"}
-        return f"a {names.get(other, other)} where a {names.get(kind, kind)} is expected{where}"
+        return f"a {names.get(other, other[:_QUOTED])} where a {names.get(kind, kind)} is expected{where}"
     if kind == "leaf":
         return None if found == content else f"a malformed value{where}"
     if kind == "value":
-        return None if _alike(content, found) else f"{found!r} where {content!r} is expected{where}"
-    if not isinstance(found, list) or len(content) != len(found):
+        if _alike(content, found):
+            return None
+        return f"{quoted(found)} where {content!r} is expected{where}"
+    if not isinstance(found, list):
+        return f"a malformed value{where}"
+    if len(content) != len(found):
         return f"a {kind} of {len(found)} where {len(content)} are expected{where}"
     for i, (a, b) in enumerate(zip(content, found)):
         key = str(i)
         if kind == "dict":
             if not isinstance(b, list) or len(b) != 2 or a[0] != b[0]:
-                return f"key {b[0] if isinstance(b, list) and b else b!r} where {a[0]!r} is expected{where}"
+                key = b[0] if isinstance(b, list) and b else b
+                return f"key {quoted(key)} where {a[0]!r} is expected{where}"
             key, a, b = a[0], a[1], b[1]
         difference = _tree_difference(a, b, f"{path}.{key}" if path else key)
         if difference:
@@ -113,10 +120,18 @@ def _tree_difference(expected, actual, path: str):
     return None
 
 
+def quoted(value) -> str:
+    """What a runner said, short enough to be told."""
+    text = repr(value)
+    return text if len(text) <= _QUOTED else text[:_QUOTED] + "…"
+
+
 def _alike(a, b) -> bool:
     numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (a, b))
     if numbers and (isinstance(a, float) or isinstance(b, float)):
-        return math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-30)
+        with contextlib.suppress(OverflowError):  # of an integer that no float is
+            return math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-30)
+        return False
     if isinstance(a, float) and isinstance(b, str):  # nan and infinities travel as text
         return str(a) == b
     return type(a) is type(b) and a == b
@@ -130,9 +145,11 @@ def _stride_notes(cases: Cases, case: Case, leaves) -> list[str]:
     return notes
 
 
-def _state(expected: list[Expected], state: dict, window, lowest: str) -> list[dict]:
+def _state(expected: list[Expected], state, window, lowest: str) -> list[dict]:
     """Buffers after the call, by name; one that is not reported counts as unchanged and fails."""
-    given = {leaf.get("path"): leaf for leaf in state.get("leaves", []) if isinstance(leaf, dict)}
+    leaves = state.get("leaves") if isinstance(state, dict) else None
+    given = {leaf["path"]: leaf for leaf in leaves if isinstance(leaf, dict)
+             and isinstance(leaf.get("path"), str)} if isinstance(leaves, list) else {}
     rows = []
     for e in expected:
         leaf = given.get(e.path)

@@ -2,13 +2,16 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace fiel::sandbox {
@@ -44,9 +47,27 @@ bool read_entry(pid_t pid, Entry& e) {
   return field == 24;
 }
 
+/// Files are known by device and inode: several descriptors may be of one.
+using Files = std::map<std::pair<dev_t, ino_t>, uint64_t>;
+
+void add_nameless_files(pid_t pid, Files& files) {
+  char path[40];
+  std::snprintf(path, sizeof path, "/proc/%d/fd", pid);
+  DIR* folder = ::opendir(path);
+  if (!folder) return;
+  while (dirent* d = ::readdir(folder)) {
+    struct stat st {};
+    // Through the link, which leads to the file itself, whatever its name says.
+    if (::fstatat(::dirfd(folder), d->d_name, &st, 0) != 0) continue;
+    if (S_ISREG(st.st_mode) && st.st_nlink == 0)
+      files[{st.st_dev, st.st_ino}] = static_cast<uint64_t>(st.st_blocks) * 512;
+  }
+  ::closedir(folder);
+}
+
 }  // namespace
 
-TreeUsage tree_usage(pid_t root) {
+TreeUsage tree_usage(pid_t root, bool with_files) {
   TreeUsage usage;
   DIR* proc = ::opendir("/proc");
   if (!proc) return usage;
@@ -63,12 +84,15 @@ TreeUsage tree_usage(pid_t root) {
     for (const Entry& e : all)
       if ((inside.count(e.parent) || e.session == root) && inside.insert(e.pid).second) grew = true;
   }
+  Files files;
   static const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   for (const Entry& e : all)
     if (inside.count(e.pid)) {
       usage.resident_bytes += e.resident_pages * page;
       ++usage.processes;
+      if (with_files) add_nameless_files(e.pid, files);
     }
+  for (const auto& [file, bytes] : files) usage.nameless_file_bytes += bytes;
   return usage;
 }
 

@@ -10,10 +10,14 @@ namespace fiel::sandbox {
 struct TreeUsage {
   uint64_t resident_bytes = 0;
   uint32_t processes = 0;
+  /// Of open files that no folder names: memory files, and what was removed while it was open.
+  /// None of it counts as the memory of a process.
+  uint64_t nameless_file_bytes = 0;
 };
 
-/// `root` and all its descendants, and whatever shares its session. About a millisecond.
-TreeUsage tree_usage(pid_t root);
+/// `root` and all its descendants, and whatever shares its session. About a millisecond; with
+/// files a system call more for each of their descriptors.
+TreeUsage tree_usage(pid_t root, bool with_files = false);
 int64_t now_ms();
 
 }  // namespace fiel::sandbox

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "base/text.h"
 #include "sandbox/bubblewrap.h"
@@ -22,6 +23,7 @@
 #include "sandbox/piped_child.h"
 #include "sandbox/process_tree.h"
 #include "sandbox/seccomp_filter.h"
+#include "sandbox/tree_watch.h"
 
 namespace fiel::sandbox {
 namespace fs = std::filesystem;
@@ -38,6 +40,8 @@ struct Plan {
   std::vector<Fd> owned;
   std::vector<TempDir> stage;
   std::string directory;
+  fs::path unbounded_folder;  ///< a private /tmp on a disk
+  uint64_t folder_bytes = 0;
   Limits limits;
   bool drop_root = false;
   bool own_session = false;
@@ -107,13 +111,16 @@ class ChildProcess final : public PipedChild {
   ~ChildProcess() override {
     kill();
     wait(2'000);
+    watch_.reset();
   }
   const IsolationReport& isolation() const override { return report; }
 
-  void adopt(pid_t pid, Fd out, const Limits& limits, bool nested) {
+  void adopt(pid_t pid, Fd out, WatchedLimits watched, bool nested) {
     follow(pid, std::move(out));
-    limits_ = limits;
+    limits_ = watched.limits;
     nested_ = nested;
+    watched.own_processes = kOwnProcesses;
+    watch_.emplace(pid, exit_descriptor(), std::move(watched));
   }
   IsolationReport report;
   std::vector<TempDir> stage;
@@ -126,6 +133,7 @@ class ChildProcess final : public PipedChild {
   }
 
   void at_end() override {
+    look();
     // bubblewrap hands a signal on as shells do.
     if (nested_ && exit_code > 128 && exit_code < 128 + 65) {
       signal = exit_code - 128;
@@ -138,26 +146,18 @@ class ChildProcess final : public PipedChild {
       limit = fmt::format("file size limit of {}", format_bytes(limits_.file_bytes));
   }
 
+  /// The end of what went beyond its limits is ours.
   void look() override {
-    int64_t now = now_ms();
-    if (ended() || now - last_look_ms_ < kLookEveryMs) return;
-    TreeUsage usage = tree_usage(pid());
-    last_look_ms_ = now_ms();
-    peak_resident_bytes = std::max(peak_resident_bytes, usage.resident_bytes);
-    if (usage.resident_bytes > limits_.memory_bytes) {
-      limit = fmt::format("memory limit of {}", format_bytes(limits_.memory_bytes));
-      kill();
-    } else if (usage.processes > limits_.processes + kOwnProcesses) {
-      limit = fmt::format("limit of {} processes", limits_.processes);
-      kill();
-    }
+    peak_resident_bytes = watch_ ? watch_->peak_resident_bytes() : 0;
+    if (!limit.empty() || !watch_) return;
+    limit = watch_->broken();
+    killed_by_us |= !limit.empty();
   }
 
-  static constexpr int64_t kLookEveryMs = 20;
   static constexpr uint32_t kOwnProcesses = 4;  ///< bubblewrap's
   Limits limits_;
   bool nested_ = false;
-  int64_t last_look_ms_ = 0;
+  std::optional<TreeWatch> watch_;
 };
 
 Result<Fd> memory_file(const BpfProgram& program) {
@@ -183,6 +183,11 @@ std::vector<fs::path> system_folders(const SpawnRequest& q) {
   return {"/usr", "/bin", "/lib", "/lib64"};
 }
 
+/// Of the private /tmp. Where it lives in memory it may not be a way around the memory limit.
+uint64_t tmp_bytes_of(const SpawnRequest& q, const Limits& limits) {
+  return q.tmp_bytes ? q.tmp_bytes : std::min(limits.memory_bytes / 4, limits.file_bytes * 4);
+}
+
 Status plan_namespaces(const SpawnRequest& q, const BubblewrapForm& form, Plan& plan) {
   FIEL_TRY(BpfProgram filter, candidate_filter({.local_sockets = !q.devices.empty()}));
   FIEL_TRY(Fd filter_file, memory_file(filter));
@@ -198,9 +203,7 @@ Status plan_namespaces(const SpawnRequest& q, const BubblewrapForm& form, Plan& 
     FIEL_TRY(int fd, pass(Fd(::open(host.c_str(), O_RDONLY | O_CLOEXEC)), host.string()));
     view.data.emplace_back(fd, inside);
   }
-  // The private /tmp lives in memory: it may not be a way around the memory limit.
-  view.tmp_bytes = q.tmp_bytes ? q.tmp_bytes
-                               : std::min(plan.limits.memory_bytes / 4, plan.limits.file_bytes * 4);
+  view.tmp_bytes = tmp_bytes_of(q, plan.limits);
   view.system = system_folders(q);
   view.read_only = q.read_only;
   view.folders = q.folders;
@@ -245,6 +248,8 @@ Status plan_limits(const SpawnRequest& q, Plan& plan, IsolationReport& report) {
   for (const auto& [key, value] : q.environment)
     plan.variables.push_back(fmt::format("{}={}", key, value == "/tmp" ? tmp.string() : value));
   plan.directory = q.writable.empty() ? tmp.string() : q.writable.string();
+  plan.unbounded_folder = tmp;
+  plan.folder_bytes = tmp_bytes_of(q, plan.limits);
   std::vector<fs::path> readable = system_folders(q), writable = {tmp};
   readable.insert(readable.end(), {"/etc/ld.so.cache", "/etc/alternatives", stage.path()});
   readable.insert(readable.end(), q.read_only.begin(), q.read_only.end());
@@ -291,7 +296,8 @@ Result<std::unique_ptr<Child>> start(const SpawnRequest& q, Plan plan, Isolation
     run_child(plan, out_write.get(), gate_read.get(), status_write.get(), parent);
   }
   ::fcntl(out_read.get(), F_SETFL, O_NONBLOCK);
-  child->adopt(pid, std::move(out_read), limits, !plan.filter_from_pipe);
+  child->adopt(pid, std::move(out_read), {limits, 0, plan.unbounded_folder, plan.folder_bytes},
+               !plan.filter_from_pipe);
   child->report = std::move(report);
   child->stage = std::move(plan.stage);
   out_write.reset();

@@ -22,6 +22,11 @@ namespace {
 constexpr const char* kInside = "/fiel";
 constexpr uint64_t kTasks = 4096;  ///< processes and threads: OpenMP takes one a core
 
+uint64_t machine_memory_bytes() {
+  return static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
 bool below(const fs::path& path, const fs::path& root) {
   return std::mismatch(root.begin(), root.end(), path.begin(), path.end()).first == root.end();
 }
@@ -93,13 +98,15 @@ std::vector<std::pair<std::string, std::string>> environment(
 
 sandbox::Limits python_limits() {
   sandbox::Limits limits;
-  limits.memory_bytes = 32ull << 30;
+  limits.memory_bytes = std::min<uint64_t>(32ull << 30, machine_memory_bytes() / 2);
   limits.file_bytes = 4ull << 30;
   limits.processes = 256;
   limits.descriptors = 4096;
   limits.cpu_seconds = 6 * 3600;  // over all its threads
   return limits;
 }
+
+uint64_t python_tmp_bytes() { return std::min<uint64_t>(8ull << 30, machine_memory_bytes() / 8); }
 
 Result<ConfinedRunner> start_confined_runner(const ConfinedRequest& q,
                                              const sandbox::IsolationPolicy& asked) {

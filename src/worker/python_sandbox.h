@@ -20,13 +20,19 @@
 
 namespace fiel::worker {
 
+/// Limits that fit nvcc, ninja and inductor's pool; memory is resident, of all its processes, and
+/// never more than half of the machine's.
+sandbox::Limits python_limits();
+/// Of its /tmp, which lies in memory and beside that limit: at most an eighth.
+uint64_t python_tmp_bytes();
+
 struct ConfinedRequest {
   PythonEnvironment python;
-  std::string device = "cpu";       ///< "cpu" or "cuda:N", the judge's number
-  std::string device_uuid;          ///< of that GPU, from the oracle's hello
-  std::filesystem::path candidate;  ///< a .py or a work folder
-  std::filesystem::path task;       ///< the task's .py; may be empty
-  uint64_t tmp_bytes = 8ull << 30;  ///< of its /tmp, in memory: nvcc's and inductor's files
+  std::string device = "cpu";               ///< "cpu" or "cuda:N", the judge's number
+  std::string device_uuid;                  ///< of that GPU, from the oracle's hello
+  std::filesystem::path candidate;          ///< a .py or a work folder
+  std::filesystem::path task;               ///< the task's .py; may be empty
+  uint64_t tmp_bytes = python_tmp_bytes();  ///< for nvcc's and inductor's files
 };
 
 struct ConfinedRunner {
@@ -35,9 +41,6 @@ struct ConfinedRunner {
   std::string device;           ///< the one GPU inside is cuda:0
   TempDir stage;
 };
-
-/// Limits that fit nvcc, ninja and inductor's pool; memory is resident, of all its processes.
-sandbox::Limits python_limits();
 
 Result<ConfinedRunner> start_confined_runner(const ConfinedRequest& request,
                                              const sandbox::IsolationPolicy& policy);

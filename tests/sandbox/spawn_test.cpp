@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -164,6 +165,72 @@ TEST(Sandbox, MemoryOfAllItsProcessesCounts) {
   EXPECT_TRUE(c->killed_by_us);
 }
 
+/// A Python program in the sandbox, of 128 MiB; $TMPDIR is its private folder, a quarter of that.
+std::unique_ptr<Child> python(const std::string& code, IsolationPolicy policy) {
+  policy.limits.memory_bytes = 128ull << 20;
+  SpawnRequest q;
+  q.arguments = {"/usr/bin/python3", "-c", "import os, time\ntmp = os.environ['TMPDIR']\n" + code};
+  q.environment = {{"PATH", "/usr/bin:/bin"}, {"TMPDIR", "/tmp"}};
+  q.programs = true;
+  auto child = spawn(q, policy);
+  EXPECT_TRUE(child) << (child ? "" : to_string(child.error()));
+  return child ? std::move(*child) : nullptr;
+}
+
+/// Its end, by itself or by a limit.
+void await(Child& c) {
+  for (int64_t end = now_ms() + 60'000; c.running() && now_ms() < end;) c.pump(20);
+  c.wait(100);
+}
+
+constexpr const char* kMemoryFiles = R"(
+kept = [os.memfd_create(str(i)) for i in range(4)]
+for file in kept: os.write(file, bytes(40 << 20))
+time.sleep(60)
+)";
+constexpr const char* kRemovedFiles = R"(
+for i in range(8):
+    file = os.open(tmp + '/x', os.O_CREAT | os.O_WRONLY)
+    os.unlink(tmp + '/x')
+    os.write(file, bytes(20 << 20))
+time.sleep(60)
+)";
+constexpr const char* kNamedFiles = R"(
+for i in range(4): open(f'{tmp}/{i}', 'wb').write(bytes(20 << 20))
+time.sleep(60)
+)";
+
+TEST(Sandbox, MemoryFilesCountAsMemory) {
+  for (const IsolationPolicy& policy : {IsolationPolicy{}, WithoutNamespaces().policy}) {
+    auto c = python(kMemoryFiles, policy);
+    ASSERT_TRUE(c);
+    await(*c);
+    EXPECT_NE(c->limit.find("memory limit of 128"), std::string::npos) << c->limit << c->output;
+  }
+}
+
+TEST(Sandbox, WhatIsWrittenToAPrivateFolderOnADiskIsBounded) {
+  auto removed = python(kRemovedFiles, WithoutNamespaces().policy);
+  ASSERT_TRUE(removed);
+  await(*removed);
+  EXPECT_NE(removed->limit.find("memory limit"), std::string::npos)
+      << removed->limit << removed->output;
+  auto named = python(kNamedFiles, WithoutNamespaces().policy);
+  ASSERT_TRUE(named);
+  await(*named);
+  EXPECT_NE(named->limit.find("of files"), std::string::npos) << named->limit << named->output;
+}
+
+TEST(Sandbox, MemoryIsWatchedWhileNobodyWaits) {
+  auto c = python(kMemoryFiles, {});
+  ASSERT_TRUE(c);
+  pollfd ended{c->exit_descriptor(), POLLIN, 0};
+  EXPECT_EQ(::poll(&ended, 1, 50'000), 1) << "it lives on";
+  c->wait(1'000);
+  EXPECT_NE(c->limit.find("memory limit of 128"), std::string::npos) << c->limit << c->output;
+  EXPECT_TRUE(c->killed_by_us);
+}
+
 TEST(Sandbox, NothingItStartedSurvivesIt) {
   auto c = run("sleep 300 & sleep 301 & echo started");
   pid_t pid = c->pid();
@@ -185,6 +252,17 @@ TEST(Sandbox, AFileLargerThanItsLimitIsSaidSo) {
   auto c = run("exec head -c 3000000 /dev/zero > /tmp/f", policy);
   EXPECT_TRUE(c->limit.find("file size limit") != std::string::npos || c->exit_code != 0)
       << c->limit << c->output;
+}
+
+TEST(ProcessTree, ANamelessFileIsCountedOnceHoweverManyDescriptorsItHas) {
+  const uint64_t before = tree_usage(::getpid(), true).nameless_file_bytes;
+  const int fd = ::memfd_create("counted", 0), again = ::dup(fd);
+  const std::string bytes(1u << 20, 'x');
+  ASSERT_EQ(::write(fd, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  EXPECT_EQ(tree_usage(::getpid(), true).nameless_file_bytes - before, 1u << 20);
+  EXPECT_EQ(tree_usage(::getpid()).nameless_file_bytes, 0u);
+  ::close(again);
+  ::close(fd);
 }
 
 TEST(ProcessTree, KnowsThisProcess) {

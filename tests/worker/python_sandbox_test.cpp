@@ -131,6 +131,23 @@ TEST_P(PythonSandbox, MemoryBeyondTheLimitEndsIt) {
   EXPECT_EQ(reply.error().kind, Fault::memory) << reply.error().what;
 }
 
+TEST_P(PythonSandbox, MemoryFilesBeyondTheLimitEndIt) {
+  auto reply =
+      run("import os, time\n"
+          "kept = [os.memfd_create(str(i)) for i in range(20)]\n"
+          "for file in kept: os.write(file, bytes(64 << 20))\n"
+          "time.sleep(20)");
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().kind, Fault::memory) << reply.error().what;
+}
+
+TEST_P(PythonSandbox, LimitsNeverTakeMoreThanHalfOfTheMachine) {
+  const auto machine = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                       static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  EXPECT_LE(python_limits().memory_bytes, machine / 2);
+  EXPECT_LE(python_tmp_bytes(), machine / 8);
+}
+
 TEST_P(PythonSandbox, AForkBombEnds) {
   policy_.limits.processes = 64;
   auto reply =

@@ -6,6 +6,7 @@ import tempfile
 
 import check_cases
 import check_docs
+import check_hostile
 import check_layers
 import check_text
 import check_third_party
@@ -45,5 +46,17 @@ with tempfile.TemporaryDirectory() as folder:
         before = set(check_cases.violations(copy))
         page.write_text(text.replace(old, new))
         assert set(check_cases.violations(copy)) - before, f"check_cases missed {new}"
+        page.write_text(text)
+    for name in ("tests/hostile", "tests/python", "tests/worker", "tests/sandbox", "tests/judge", "exploits"):
+        shutil.copytree(root / name, copy / name)
+    page = copy / "tests/hostile/README.md"
+    text = page.read_text()
+    for old, new in (("`HostileTest.ItSeesNoOtherProcess`", "`HostileTest.ItSeesAll`"),
+                     ("| `state/global_flags` | `state/global_flags` |", "| `state/global_flags` | none |"),
+                     ("| two answers to one request | `wire/answered_twice` | `wire/answered_twice` |\n", "")):
+        before = set(check_hostile.violations(copy))
+        assert old in text
+        page.write_text(text.replace(old, new))
+        assert set(check_hostile.violations(copy)) - before, f"check_hostile missed {new!r}"
         page.write_text(text)
 print("every planted violation was found")

@@ -1,0 +1,8 @@
+// It waits for ever.
+#include <fiel/kernel.h>
+#include <unistd.h>
+
+FIEL_KERNEL int fiel_run(const fiel_tensor*, int, fiel_tensor* outputs, int, cudaStream_t stream) {
+  for (;;) pause();
+  return cudaMemsetAsync(outputs[0].data, 0, (size_t)fiel_numel(&outputs[0]) * sizeof(float), stream);
+}

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <optional>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -74,6 +76,7 @@ class RedTeam {
   /// A case may have got another task since.
   bool still_that_case(const JudgePair& pair) const;
   Status judge_all();
+  Result<PairJudging*> judging_for(const std::vector<std::string>& words);
   Result<Json> judge_one(const Task& task, size_t place);
   Result<int> finish(bool stopped);
   Status write_page() const;
@@ -85,6 +88,11 @@ class RedTeam {
   std::vector<Task> tasks_;
   std::vector<std::string> left_out_;
   JudgePlan plan_;
+  struct Judging {
+    Arguments arguments;  ///< the judging keeps a reference
+    std::optional<PairJudging> judging;
+  };
+  std::map<std::vector<std::string>, Judging> judgings_;
   std::map<std::string, Json> done_;  ///< verdicts by label
   std::map<std::string, size_t> places_;
   std::optional<RunKeeper> keeper_;
@@ -137,13 +145,27 @@ Status RedTeam::keep_or_resume() {
   return {};
 }
 
+/// Cases that are judged alike share workers: PyTorch takes seconds to import.
+Result<PairJudging*> RedTeam::judging_for(const std::vector<std::string>& words) {
+  const auto known = judgings_.find(words);
+  if (known != judgings_.end()) return &*known->second.judging;
+  FIEL_TRY(Arguments arguments, parse_arguments(judge_command().spec, words));
+  Judging& one = judgings_[words];
+  one.arguments = std::move(arguments);
+  auto judging = PairJudging::create(one.arguments, context_);
+  if (!judging) {
+    judgings_.erase(words);
+    return fail(std::move(judging).error());
+  }
+  return &one.judging.emplace(std::move(*judging));
+}
+
 Result<Json> RedTeam::judge_one(const Task& task, size_t place) {
   std::vector<std::string> words = task.c->arguments;
   words.push_back("--device=" + task.device);
   for (const char* flag : {"--budget", "--seed", "--timeout", "--time-limit", "--python"})
     if (const auto v = arguments_.value(flag)) words.push_back(fmt::format("{}={}", flag, *v));
-  FIEL_TRY(const Arguments arguments, parse_arguments(judge_command().spec, words));
-  FIEL_TRY(PairJudging judging, PairJudging::create(arguments, context_));
+  FIEL_TRY(PairJudging * judging, judging_for(words));
   const JudgePair pair{task.c->task, task.c->kernel, "", std::nullopt};
   const auto show = [&](const judge::Progress& p) {
     const double inside = p.total == 0 ? 0 : static_cast<double>(p.done) / p.total;
@@ -151,7 +173,7 @@ Result<Json> RedTeam::judge_one(const Task& task, size_t place) {
     line_.show(fmt::format("{} of {}: {}", place + 1, tasks_.size(), task.label()),
                static_cast<uint32_t>(10'000 * share), 10'000);
   };
-  auto v = judging.judge(pair, show, task.protocol);
+  auto v = judging->judge(pair, show, task.protocol);
   line_.clear();
   if (v) return judge::to_json(*v);
   if (v.error().code == ErrorCode::interrupted) return fail(v.error());

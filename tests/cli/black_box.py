@@ -523,10 +523,26 @@ class Redteam(Case):
         r = fiel("redteam", "--add", "exploits/N99_new", cwd=self.folder.name)
         self.assertEqual(r.code, 0, r.err)
         self.assertTrue(os.path.exists(os.path.join(self.folder.name, "exploits/N99_new/expect.toml")))
+        self.scaffolds_run()
         self.write("exploits/N99_new/expect.toml", "id = 3\n")
         r = self.redteam()
         self.assertEqual(r.code, 2)
         self.assertIn("exploits/N99_new/expect.toml:1", r.err)
+
+    def scaffolds_run(self):
+        """As they were written: a kernel that refuses, which is neither the cheat nor the kernel that was meant."""
+        self.assertEqual(fiel("redteam", "--add", "honest/M02_new", cwd=self.folder.name).code, 0)
+        os.symlink(os.path.join(SOURCE, "tasks"), os.path.join(self.folder.name, "tasks"))
+        r = self.redteam("--only", "*_new", "--protocol", "strict")
+        self.assertEqual(r.code, 1, r.err)
+        self.assertEqual([(c["case"], c["status"], c["held"]) for c in r.json()["cells"]],
+                         [("exploits/N99_new", "unsupported", False), ("honest/M02_new", "unsupported", False)])
+        # Filled in, they are cases like any other.
+        with open(os.path.join(SOURCE, "examples/softmax/online.cu"), encoding="utf-8") as file:
+            right = file.read()
+        self.write("honest/M02_new/kernel.cu", right)
+        r = self.redteam("--only", "honest/M02_new", "--protocol", "strict")
+        self.assertEqual(r.code, 0, r.out + r.err)
 
     def test_a_witness_is_replayed_alone_or_with_the_calls_before_it(self):
         wrong = HONEST.replace("2.f * x", "3.f * x")

@@ -2,6 +2,7 @@
 fault of the oracle, which would be nobody's verdict."""
 
 import math
+import os
 import random
 import unittest
 from unittest import mock
@@ -9,6 +10,7 @@ from unittest import mock
 from oracle_harness import Oracle, passed, torch
 from fiel_worker.channel import sendable
 from fiel_worker.oracle import bound
+from fiel_worker.window import Window
 
 TASK = """
 import torch
@@ -102,6 +104,15 @@ class Claims(unittest.TestCase):
         with mock.patch.object(bound, "all_finite", lambda actual: True):
             report = bound.compare(y, torch.full((64,), math.nan), plain)
         self.assertEqual(report["failing"], 64)
+
+
+class Windows(unittest.TestCase):
+    def test_nobody_makes_one_shorter_or_longer(self):
+        window = Window.create("cpu", 8192)
+        self.addCleanup(window.close)
+        for size in (0, 4096, 1 << 30):
+            with self.assertRaises(PermissionError):
+                os.ftruncate(window.descriptor, size)
 
 
 class Text(unittest.TestCase):

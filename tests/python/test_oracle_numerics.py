@@ -3,6 +3,7 @@
 import unittest
 
 from oracle_harness import Oracle, passed, torch
+from fiel_worker.oracle.bound import accepted, compare
 
 PRODUCT = """
 import torch
@@ -193,6 +194,22 @@ class Numerics(unittest.TestCase):
         self.assertFalse(passed(judged(wrong)))
         lacking = {n: t for n, t in values.items() if n != "norm.running_var"}
         self.assertFalse(passed(judged(lacking)))
+
+    def test_an_update_in_fp32_may_be_written_either_way(self):
+        """(1 - m) r + m v and r + m (v - r), where the inputs add next to nothing: both round r twice."""
+        oracle = self.open(NORM)
+        for seed in range(30):
+            case = oracle.prepare("scale-range", variant=1, seed=seed, weights=seed)["case"]
+            held = oracle.oracle.cases.get(case)
+            expected = {e.path: e for e in oracle.oracle.cases.expectation(held).state}
+            x = oracle.oracle.cases.inputs(held)[0]
+            oracle.task.use_weights(held.weights)
+            for name, batch in (("running_mean", x.mean(0)), ("running_var", x.var(0))):
+                e, r = expected[f"norm.{name}"], getattr(oracle.task.model.norm, name).clone()
+                for updated in ((1 - 0.1) * r + 0.1 * batch, r + 0.1 * (batch - r)):
+                    self.assertTrue(accepted(compare(e.reference, updated, e.model, "tf32")), (seed, name))
+                self.assertFalse(accepted(compare(e.reference, r * 1.00001, e.model, "fp32")))
+            oracle.ask("release", case=case)
 
 
 if __name__ == "__main__":

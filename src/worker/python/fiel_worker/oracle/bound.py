@@ -19,7 +19,7 @@ RMS, RMS_STORAGE = 2.0, 1.5
 ILL_CONDITIONED = 0.05
 # Relative and absolute cost of rounding one element to its type, and in rms: a step for the narrow
 # types, half a step for the wide ones; 2^-126 because kernels may flush subnormals.
-_ROUNDING = {
+ROUNDING = {
     torch.float64: (2.0**-53, 2.0**-1074, 0.6 * 2.0**-53),
     torch.float32: (2.0**-24, 2.0**-126, 0.6 * 2.0**-24),
     torch.float16: (2.0**-10, 2.0**-24, 2.0**-11),
@@ -95,7 +95,7 @@ class _Comparison:
     def __init__(self, reference, actual, dtype, model: ErrorModel, lowest: str):
         self.y, self.a, self.dtype, self.model = reference, actual, dtype, model
         self.integer = not dtype.is_floating_point
-        self.relative, self.absolute, self.rms_rounding = _ROUNDING.get(dtype, (0.0, 0.0, 0.0))
+        self.relative, self.absolute, self.rms_rounding = ROUNDING.get(dtype, (0.0, 0.0, 0.0))
         self.largest = math.inf if self.integer else torch.finfo(dtype).max
         self.saturates = dtype in (torch.float8_e4m3fn, torch.float8_e5m2)
         self.strict_unit = model.factor * model.unit * model.growth()

@@ -19,25 +19,7 @@ namespace {
 using namespace fiel;
 using namespace fiel::worker;
 
-/// A process that has said all that it will say.
-class SilentChild : public sandbox::Child {
- public:
-  const sandbox::IsolationReport& isolation() const override { return report_; }
-  pid_t pid() const override { return -1; }
-  int exit_descriptor() const override { return -1; }
-  bool pump(int64_t, int also) override {
-    pollfd p{also, POLLIN, 0};
-    return also >= 0 && ::poll(&p, 1, 0) > 0;
-  }
-  bool running() override { return false; }
-  void kill() override {}
-  void wait(int64_t) override {}
-
- private:
-  sandbox::IsolationReport report_;
-};
-
-void send_all(int socket, std::span<const uint8_t> bytes, bool framed) {
+void send_all(int socket, std::span<const uint8_t> bytes, bool framed, uint32_t sequence) {
   const int64_t deadline = monotonic_ns() + 10'000'000;
   if (!framed) {
     (void)::send(socket, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -46,12 +28,44 @@ void send_all(int socket, std::span<const uint8_t> bytes, bool framed) {
   while (bytes.size() > 3) {
     const size_t wanted = bytes[1] | bytes[2] << 8;
     const size_t n = std::min<size_t>(wanted, bytes.size() - 3);
-    // Sequence 1: the first request is answered.
-    if (send_frame(socket, bytes[0] % 4, 1, bytes.subspan(3, n), -1, deadline) != IoStatus::ok)
+    if (send_frame(socket, bytes[0] % 4, sequence, bytes.subspan(3, n), -1, deadline) !=
+        IoStatus::ok)
       return;
     bytes = bytes.subspan(3 + n);
   }
 }
+
+/// A process that says all that it will say once it is asked: the number of the request is drawn,
+/// and other answers are not looked into.
+class AnsweringChild : public sandbox::Child {
+ public:
+  AnsweringChild(Fd socket, std::span<const uint8_t> answer, bool framed)
+      : socket_(std::move(socket)), answer_(answer), framed_(framed) {}
+  const sandbox::IsolationReport& isolation() const override { return report_; }
+  pid_t pid() const override { return -1; }
+  int exit_descriptor() const override { return -1; }
+  bool pump(int64_t, int also) override {
+    if (socket_) answer();
+    pollfd p{also, POLLIN, 0};
+    return also >= 0 && ::poll(&p, 1, 0) > 0;
+  }
+  bool running() override { return false; }
+  void kill() override {}
+  void wait(int64_t) override {}
+
+ private:
+  void answer() {
+    FrameHeader asked;
+    if (::recv(socket_.get(), &asked, sizeof asked, MSG_DONTWAIT) == sizeof asked)
+      send_all(socket_.get(), answer_, framed_, asked.sequence);
+    socket_.reset();
+  }
+
+  Fd socket_;
+  std::span<const uint8_t> answer_;
+  bool framed_;
+  sandbox::IsolationReport report_;
+};
 
 void ask_oracle(TorchOracle oracle, int operation) {
   switch (operation) {
@@ -72,7 +86,7 @@ void ask_oracle(TorchOracle oracle, int operation) {
     case 7:
       return (void)oracle.impostors(Json::array(), {.timeout_ms = 50});
     default:
-      return (void)oracle.time(Json::object(), {.timeout_ms = 50});
+      return (void)oracle.time(OpenClock{}, ClockChunk{}, {.timeout_ms = 50});
   }
 }
 
@@ -100,14 +114,14 @@ void ask_runner(TorchRunner runner, int operation) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size < 2 || size > 1u << 16) return 0;  // what the socket holds: one thread does both sides
+  if (size < 2 || size > 1u << 16) return 0;  // what the socket holds: one thread is both sides
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return 0;
   Fd ours(pair[0]), theirs(pair[1]);
-  send_all(theirs.get(), {data + 1, size - 1}, !(data[0] & 0x40));
-  ::shutdown(theirs.get(), SHUT_WR);
-  const bool oracle = data[0] & 0x80;
-  TorchWorker worker(std::make_unique<SilentChild>(), std::move(ours), oracle);
+  const bool oracle = data[0] & 0x80, framed = !(data[0] & 0x40);
+  auto child =
+      std::make_unique<AnsweringChild>(std::move(theirs), std::span(data + 1, size - 1), framed);
+  TorchWorker worker(std::move(child), std::move(ours), oracle);
   if (oracle)
     ask_oracle(TorchOracle(worker), data[0] % 9);
   else

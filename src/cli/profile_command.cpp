@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "base/text.h"
@@ -9,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/kernel_files.h"
 #include "cli/progress.h"
+#include "cli/saved_call.h"
 #include "judge/prepared.h"
 #include "judge/readable.h"
 #include "judge/rig.h"
@@ -61,15 +63,19 @@ report::ProfiledLaunch profiled(const worker::LaunchRecord& launch,
   return p;
 }
 
-/// Runs the kernel once on the task's own inputs and hands back what each launch did.
-Result<worker::CallOutcome> run_once(worker::BareSession& session, const task::Instance& at,
-                                     uint64_t seed, int64_t timeout_ms) {
+Result<std::vector<Tensor>> inputs_at(const task::Instance& at, uint64_t seed) {
   FIEL_TRY(auto inputs, judge::make_inputs(at, {judge::Probe::task_inputs, 0, seed, 1}));
   if (!inputs) return fail(ErrorCode::unsupported, "the task has no inputs");
+  return std::move(*inputs);
+}
+
+/// Runs the kernel once and hands back what each launch did.
+Result<worker::CallOutcome> run_once(worker::BareSession& session, const task::Instance& at,
+                                     const std::vector<Tensor>& inputs, int64_t timeout_ms) {
   worker::CallRequest request;
   request.timeout_ms = timeout_ms;
   for (size_t i = 0; i < at.inputs.size(); ++i) {
-    const auto bytes = (*inputs)[i].bytes();
+    const auto bytes = inputs[i].bytes();
     FIEL_TRY(const uint64_t address,
              session.allocate(std::max<uint64_t>(bytes.size(), 1), at.input_specs[i].name));
     FIEL_TRY_STATUS(session.write(address, bytes));
@@ -126,8 +132,11 @@ Result<int> run(const Arguments& arguments, const Context& context) {
     line.show("profiling at " + set.name, done++, static_cast<uint32_t>(sets.size()));
     FIEL_TRY(const task::Instance at, task.instantiate(set));
     FIEL_TRY(auto session, kernel::start_session(kernel, built, session_options()));
+    FIEL_TRY(const std::vector<Tensor> inputs, inputs_at(at, seed));
+    if (const auto folder = arguments.value("--save-inputs"))
+      FIEL_TRY_STATUS(save_call(std::filesystem::path(*folder) / set.name, at, inputs));
     FIEL_TRY(const worker::CallOutcome outcome,
-             run_once(*session, at, seed, static_cast<int64_t>(seconds) * 1000));
+             run_once(*session, at, inputs, static_cast<int64_t>(seconds) * 1000));
     line.clear();
     if (outcome.status != worker::CallStatus::returned || outcome.return_code != 0) {
       context.story(fmt::format("fiel: at {} the call did not succeed: {}\n", set.name,
@@ -160,6 +169,7 @@ Command profile_command() {
            {{"--shapes", "A,B", "only these shape sets of the task"},
             {"--seed", "N", "of the inputs (1)"},
             {"--timeout", "SECONDS", "wall-clock limit of one call (120)"},
+            {"--save-inputs", "DIR", "the call's tensors as files, a folder a shape set"},
             kJsonFlag},
            "Counted at PTX level on the virtual GPU: addresses carry over to a GPU, instruction "
            "counts\n"

@@ -94,11 +94,9 @@ Result<judge::Verdict> control_verdict(const Control& control, const Arguments& 
   const std::string path = (folder.path() / "control.py").string();
   FIEL_TRY_STATUS(write_file_atomic(path, control.source));
   Arguments words;
-  words.flags = {{"--device", device},
-                 {"--self", ""},
-                 {"--baselines", "eager"},
-                 {"--policies", "default"},
-                 {"--time-budget", "20"}};
+  words.flags = {{"--device", device},        {"--self", ""},
+                 {"--baselines", "eager"},    {"--policies", "default"},
+                 {"--baseline-cache", "off"}, {"--time-budget", "20"}};
   if (const auto python = arguments.value("--python")) words.flags["--python"] = *python;
   judge::JudgeRequest base;
   base.options.effort = judge::Effort::quick;

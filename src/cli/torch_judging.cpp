@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 
 #include "base/files.h"
@@ -12,6 +13,7 @@
 #include "judge/torch/judge_torch.h"
 #include "kernel/kernel.h"
 #include "worker/python_environment.h"
+#include "worker/python_package.h"
 #include "worker/python_sandbox.h"
 #include "worker/torch_pool.h"
 
@@ -44,6 +46,28 @@ Result<std::vector<std::string>> chosen_of(const Arguments& arguments, const cha
   return chosen;
 }
 
+int64_t now_ms() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+}
+
+/// A control measures what others are shown; times of the CPU are kept where that is asked for.
+Result<torch::BaselineCacheWish> baseline_cache_of(const Arguments& arguments,
+                                                   const torch::TorchRequest& r) {
+  using Mode = torch::BaselineCacheWish::Mode;
+  const char* usual = r.torch_device() == "cpu" ? "off" : r.kernel_path.empty() ? "refresh" : "use";
+  FIEL_TRY(const std::string mode,
+           word_value(arguments, "--baseline-cache", {"use", "refresh", "off"}, usual));
+  torch::BaselineCacheWish wish;
+  wish.mode = mode == "use" ? Mode::use : mode == "refresh" ? Mode::refresh : Mode::off;
+  if (wish.mode == Mode::off) return wish;
+  FIEL_TRY(const worker::PythonPackage package, worker::python_package());
+  wish.worker_version = package.digest;
+  wish.folder = cache_dir();
+  wish.now_ms = now_ms;
+  return wish;
+}
+
 Result<torch::TorchRequest> request_of(const Arguments& arguments, const JudgePair& pair,
                                        const judge::JudgeRequest& base) {
   torch::TorchRequest r;
@@ -73,6 +97,7 @@ Result<torch::TorchRequest> request_of(const Arguments& arguments, const JudgePa
   FIEL_TRY(r.policies, chosen_of(arguments, "--policies", r.policies,
                                  {"fp32", "default", "tf32", "bf16", "fp16"}));
   r.locks = cache_dir() / "gpu";
+  FIEL_TRY(r.baseline_cache, baseline_cache_of(arguments, r));
   FIEL_TRY(const uint64_t seconds, unsigned_value(arguments, "--time-budget", 60, 86'400));
   const bool untimed = r.on_virtual() || (r.device == "cpu" && !arguments.has("--time-budget"));
   r.time_budget_ms = untimed ? 0 : static_cast<int64_t>(seconds) * 1000;
@@ -159,6 +184,8 @@ std::vector<Flag> torch_judging_flags() {
       {"--self", "", "PyTorch tasks: the reference against itself, as a control"},
       {"--baselines", "A,B", "eager, compile, reduce-overhead, max-autotune (eager,compile)"},
       {"--policies", "A,B", "of the baselines: fp32, default, tf32 (all three), bf16, fp16"},
+      {"--baseline-cache", "NAME",
+       "times of slower baselines from earlier judgements: use (default), refresh, off"},
       {"--track", "NAME", "whose kernels may do the work: any (default), own, libraries"},
       {"--timing", "NAME", "caches flushed before each call (cold), warm, or graph (replayed)"},
       {"--time-budget", "SECONDS", "of timing on a GPU (60; 0: none)"},

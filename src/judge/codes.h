@@ -80,7 +80,8 @@
   X(events_disbelieved, "events-disbelieved")    \
   X(below_floor, "below-physics-floor")          \
   X(library_kernels, "library-kernels")          \
-  X(own_kernels, "own-kernels")
+  X(own_kernels, "own-kernels")                  \
+  X(baselines_discarded, "baselines-discarded")
 
 namespace fiel::judge {
 

@@ -165,7 +165,7 @@ constexpr std::array<Text, 21> kProbes = {{
      "Compute every call."},
 }};
 
-constexpr std::array<Text, 26> kFindings = {{
+constexpr std::array<Text, 27> kFindings = {{
     {"input-modified",
      "A byte of an input was written by the call, even if it was restored. Inputs belong to the "
      "caller.",
@@ -260,6 +260,12 @@ constexpr std::array<Text, 26> kFindings = {{
      "Judge with --track any, or write the kernel."},
     {"own-kernels", "Own kernels did the work in a track that asks for libraries.",
      "Judge with --track any."},
+    {"baselines-discarded",
+     "Times of baselines from earlier judgements were not used: one that was timed again took "
+     "another time today, so none of them is believed, or the file that holds them is damaged or "
+     "was written by somebody else. Every baseline was measured anew beside the kernel.",
+     "Nothing, where it happens once. Where it goes on, the GPU's clocks or its load change from "
+     "judgement to judgement: --baseline-cache off looks at nothing of earlier ones."},
 }};
 
 constexpr std::array<Text, 8> kNumerics = {{

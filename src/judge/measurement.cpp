@@ -40,6 +40,10 @@ Json side_json(const TimedSide& s, bool with_samples) {
   j["numerics"] = s.numerics ? Json(fiel::name_of(*s.numerics)) : Json();
   j["relative_rms"] = s.relative_rms;
   j["componentwise"] = s.componentwise;
+  j["cached"] =
+      s.cached
+          ? Json::object({{"measured_ms", s.cached->measured_ms}, {"age_ms", s.cached->age_ms}})
+          : Json();
   if (!with_samples) return j;
   j["raw_samples"] = Json::array();
   for (const TimeSample& t : s.samples) j["raw_samples"].push_back(sample_json(t));
@@ -56,6 +60,7 @@ Json ratio_json(const Ratio& r) {
   j["rounds"] = r.rounds;
   j["decision"] = name_of(r.decision);
   j["comparable"] = r.comparable;
+  j["cached"] = r.cached;
   return j;
 }
 
@@ -70,6 +75,7 @@ Json memory_json(const MemoryUse& m) {
   j["kernel_allocator_peak_bytes"] = m.kernel_allocator_peak_bytes;
   j["baseline_allocator_peak_bytes"] = m.baseline_allocator_peak_bytes;
   j["efficiency"] = m.efficiency;
+  j["baseline_cached"] = m.baseline_cached;
   j["setup_ms"] = m.setup_ms;
   return j;
 }
@@ -97,7 +103,22 @@ Json kernel_json(const KernelEvidence& k) {
   return j;
 }
 
+Json cache_json(const BaselineCacheUse& c) {
+  Json j = Json::object();
+  j["mode"] = c.mode;
+  j["outcome"] = name_of(c.outcome);
+  j["why"] = c.why;
+  j["key"] = c.key;
+  j["kept"] = c.kept;
+  return j;
+}
+
 }  // namespace
+
+std::string_view name_of(BaselineCacheUse::Outcome outcome) {
+  static constexpr std::string_view names[] = {"measured", "cached", "discarded"};
+  return names[static_cast<size_t>(outcome)];
+}
 
 std::string_view name_of(SpeedDecision decision) {
   static constexpr std::string_view names[] = {"faster", "same", "slower", "ambiguous",
@@ -119,6 +140,7 @@ Json to_json(const Measurement& m, bool with_samples) {
   j["floor"] = m.floor ? floor_json(*m.floor) : Json();
   j["kernels"] = Json::array();
   for (const KernelEvidence& k : m.kernels) j["kernels"].push_back(kernel_json(k));
+  j["baseline_cache"] = cache_json(m.baseline_cache);
   j["samples"] = m.samples;
   j["samples_verified"] = m.samples_verified;
   return j;

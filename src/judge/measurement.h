@@ -31,6 +31,12 @@ struct TimeSample {
   bool set_aside = false;  ///< throttled, or at a clock far below the others
 };
 
+/// When a time was taken that was not taken for this verdict.
+struct CachedTime {
+  int64_t measured_ms = 0;  ///< since 1970
+  int64_t age_ms = 0;       ///< when the verdict was reached
+};
+
 /// One side (the kernel, or a baseline) under one policy.
 struct TimedSide {
   std::string name;         ///< "kernel", "eager", "compile", "reduce-overhead", "max-autotune"
@@ -48,6 +54,7 @@ struct TimedSide {
   uint32_t samples_set_aside = 0;
   std::optional<NumericsClass> numerics;
   double relative_rms = 0, componentwise = 0;  ///< worst error over the probes
+  std::optional<CachedTime> cached;            ///< of a baseline that was spared
 };
 
 enum class SpeedDecision : uint8_t { faster, same, slower, ambiguous, not_measured };
@@ -61,15 +68,17 @@ struct Ratio {
   uint32_t rounds = 0;  ///< that hold both sides
   SpeedDecision decision = SpeedDecision::not_measured;
   bool comparable = false;  ///< the side is at least as accurate as the kernel
+  bool cached = false;      ///< against a cached time: not paired, and never the headline
 };
 
 struct MemoryUse {
-  uint64_t kernel_peak_bytes = 0, baseline_peak_bytes = 0;  ///< both of the following
+  uint64_t kernel_peak_bytes = 0, baseline_peak_bytes = 0;              ///< both of the following
   uint64_t kernel_persistent_bytes = 0, baseline_persistent_bytes = 0;  ///< after set-up
   /// Of one call, as the device saw it while that side ran alone; without the judge's windows.
   uint64_t kernel_transient_bytes = 0, baseline_transient_bytes = 0;
   uint64_t kernel_allocator_peak_bytes = 0, baseline_allocator_peak_bytes = 0;  ///< PyTorch's own
   double efficiency = 0;  ///< baseline peak / kernel peak; 0 when unknown
+  bool baseline_cached = false;
   double setup_ms = 0;
 };
 
@@ -89,6 +98,21 @@ struct KernelEvidence {
   bool tensor_core = false;
 };
 
+/// What became of the times of earlier judgements (docs/timing.md#cached-baselines).
+struct BaselineCacheUse {
+  enum class Outcome : uint8_t {
+    measured,   ///< every baseline anew
+    cached,     ///< some are shown from the cache
+    discarded,  ///< as `measured`, after what was cached had been found not to hold
+  };
+  std::string mode = "off";  ///< "use", "refresh", "off"
+  Outcome outcome = Outcome::measured;
+  std::string why;    ///< for measured and discarded
+  std::string key;    ///< SHA-256 of what the times depend on; empty where the cache is off
+  bool kept = false;  ///< these times are there for later judgements
+};
+std::string_view name_of(BaselineCacheUse::Outcome outcome);
+
 struct Measurement {
   std::vector<TimedSide> sides;    ///< the kernel first
   std::vector<Ratio> ratios;       ///< one a baseline
@@ -99,6 +123,7 @@ struct Measurement {
   std::optional<Floor> floor;
   std::vector<KernelEvidence> kernels;
   uint64_t samples_verified = 0, samples = 0;
+  BaselineCacheUse baseline_cache;
   int reward = 0;  ///< −1 wrong, 1 right, 2 > 5 % faster than eager, 3 also than compile
 };
 

@@ -11,9 +11,9 @@
 namespace fiel::judge {
 namespace {
 
-bool within(double baseline, double kernel, double rounding) {
+bool within(double baseline, double kernel, double rounding, double near_tie) {
   if (!std::isfinite(baseline)) return false;
-  return baseline <= kNearTie * std::max(kernel, rounding);
+  return baseline <= near_tie * std::max(kernel, rounding);
 }
 
 /// Peak of the pipe that the kernel's accuracy allows it to have used for products.
@@ -57,12 +57,12 @@ const TimedSide* side_of(const Measurement& m, const Ratio& r) {
 }  // namespace
 
 bool comparable(const std::vector<ProbeError>& kernel, const std::vector<ProbeError>& baseline,
-                double rounding) {
+                double rounding, double near_tie) {
   for (const ProbeError& k : kernel)
     for (const ProbeError& b : baseline) {
       if (k.probe != b.probe) continue;
-      if (!within(b.relative_rms, k.relative_rms, rounding)) return false;
-      if (!within(b.componentwise, k.componentwise, rounding)) return false;
+      if (!within(b.relative_rms, k.relative_rms, rounding, near_tie)) return false;
+      if (!within(b.componentwise, k.componentwise, rounding, near_tie)) return false;
     }
   return true;
 }
@@ -92,7 +92,7 @@ void choose_headline(Measurement& m) {
   for (size_t i = 0; i < m.ratios.size(); ++i) {
     const TimedSide* side = side_of(m, m.ratios[i]);
     const bool timed = side != nullptr && side->median_ns > 0;
-    if (!m.ratios[i].comparable || !timed) continue;
+    if (!m.ratios[i].comparable || m.ratios[i].cached || !timed) continue;
     if (m.headline && side->median_ns >= fastest) continue;
     m.headline = i;
     fastest = side->median_ns;

@@ -32,7 +32,7 @@ struct ProbeError {
 /// Is the baseline at least as accurate as the kernel, near ties counting? Errors below
 /// `rounding` (of the output's type) are equal. Probes that only one side has are left out.
 bool comparable(const std::vector<ProbeError>& kernel, const std::vector<ProbeError>& baseline,
-                double rounding = 0x1p-24);
+                double rounding = 0x1p-24, double near_tie = kNearTie);
 
 /// Operations and bytes of the task, the least that any kernel does.
 struct TaskWork {
@@ -44,7 +44,8 @@ std::optional<Floor> floor_of(const TaskWork& work, const Calibration& calibrati
                               NumericsClass numerics, double kernel_ns);
 
 /// Chooses the headline among ratios, whose `comparable` is set, and fills speed, why and reward.
-/// Sides that are comparable but have no ratio are left out.
+/// Sides that are comparable but have no ratio are left out. Cached ratios count for the reward,
+/// never as the headline.
 void choose_headline(Measurement& measurement);
 
 /// Why the kernel's time cannot be true; empty where it can.

@@ -24,6 +24,7 @@ MeasuredSide side_of(const Json& j) {
   s.wall_median_ns = positive(j["wall_median_ns"]);
   s.graph = j["graph"].as_bool();
   s.cold = j["cold"].as_bool(true);
+  s.cached = j["cached"].is_object();
   return s;
 }
 
@@ -38,6 +39,7 @@ std::optional<MeasuredRatio> ratio_of(const Json& j) {
   r.low = positive(j["low"]).value_or(*value);
   r.high = positive(j["high"]).value_or(*value);
   r.comparable = j["comparable"].as_bool();
+  r.cached = j["cached"].as_bool();
   return r;
 }
 

@@ -21,12 +21,14 @@ struct MeasuredSide {
   std::optional<double> median_ns, low_ns, high_ns;
   std::optional<double> device_median_ns, host_median_ns, wall_median_ns;
   bool graph = false, cold = true;
+  bool cached = false;  ///< taken in an earlier judgement
 };
 
 struct MeasuredRatio {
   std::string against, policy, decision;
   double value = 0, low = 0, high = 0;
   bool comparable = false;
+  bool cached = false;  ///< against such a time
 };
 
 struct MeasuredKernel {

@@ -39,6 +39,14 @@ std::string headline(const Measurement& m) {
   return text + "\n";
 }
 
+/// In the largest unit that leaves a whole number: ages are not read more exactly.
+std::string age(int64_t ms) {
+  constexpr int64_t kMinute = 60'000, kHour = 60 * kMinute, kDay = 24 * kHour;
+  if (ms >= 2 * kDay) return fmt::format("{} days", ms / kDay);
+  if (ms >= 2 * kHour) return fmt::format("{} hours", ms / kHour);
+  return fmt::format("{} min", ms / kMinute);
+}
+
 std::string row(const Measurement& m, const TimedSide& s) {
   const std::string name = label(s.name, s.policy);
   if (!s.unavailable.empty()) return fmt::format("  {:<24}not timed: {}\n", name, s.unavailable);
@@ -47,6 +55,7 @@ std::string row(const Measurement& m, const TimedSide& s) {
   if (const Ratio* r = ratio_for(m, s))
     text += fmt::format("{:>9.3f}  {:<18}{}{}", r->value, interval(r->low, r->high),
                         judge::name_of(r->decision), r->comparable ? "" : ", less accurate");
+  if (s.cached) text += ", cached " + age(s.cached->age_ms) + " ago";
   if (s.samples_set_aside > 0) text += fmt::format("  {} samples set aside", s.samples_set_aside);
   if (!s.events_believed) text += "  times claimed were not believed";
   return text + "\n";
@@ -54,13 +63,18 @@ std::string row(const Measurement& m, const TimedSide& s) {
 
 std::string memory_line(const judge::MemoryUse& m) {
   if (m.kernel_peak_bytes == 0) return {};
-  std::string text = fmt::format("  memory {} at most, {} of it kept",
-                                 format_bytes(m.kernel_peak_bytes),
-                                 format_bytes(m.kernel_persistent_bytes));
+  std::string text =
+      fmt::format("  memory {} at most, {} of it kept", format_bytes(m.kernel_peak_bytes),
+                  format_bytes(m.kernel_persistent_bytes));
   if (m.baseline_peak_bytes > 0)
-    text += fmt::format(", eager {} (efficiency {:.2f})", format_bytes(m.baseline_peak_bytes),
-                        m.efficiency);
+    text += fmt::format(", eager {}{} (efficiency {:.2f})", format_bytes(m.baseline_peak_bytes),
+                        m.baseline_cached ? ", cached" : "", m.efficiency);
   return text + "\n";
+}
+
+std::string cache_line(const judge::BaselineCacheUse& c) {
+  if (c.outcome != judge::BaselineCacheUse::Outcome::discarded) return {};
+  return "  cached baselines were discarded, all were measured anew: " + c.why + "\n";
 }
 
 }  // namespace
@@ -73,6 +87,7 @@ std::string render_measurement(const Measurement& m) {
                         "95 % interval");
   for (const TimedSide& s : m.sides) text += row(m, s);
   text += memory_line(m.memory);
+  text += cache_line(m.baseline_cache);
   if (m.floor)
     text += fmt::format("  floor  {} by {}: {:.0f} % of the speed of light\n",
                         format_duration_ns(m.floor->floor_ns), m.floor->bound_by,

@@ -110,6 +110,7 @@ class Words(Case):
         for words, near in ((["judje"], "judge"), (["explain", "incorect"], "incorrect"),
                             (["judge", self.task, "x.cu", "--sede", "1"], "--seed"),
                             (["judge", self.task, "x.cu", "--budget", "quik"], "quick"),
+                            (["judge", "--self", "task.py", "--baseline-cache", "refres"], "refresh"),
                             (["cache", "stat"], "stats"), (["tasks", "sho"], "show")):
             r = fiel(*words)
             self.assertEqual(r.code, 2, words)
@@ -265,6 +266,22 @@ class Kernels(Case):
         r, v = self.judge(HEAD + KERNEL + many, "--time-limit", "3")
         self.assertEqual((r.code, v["status"]), (3, "undecided"), v["reason"])
         self.assertLess(r.seconds, 60)
+
+    def test_a_profiled_call_is_saved_with_its_tensors(self):
+        kernel, folder = self.write("kernel.cu", HONEST), os.path.join(self.folder.name, "saved")
+        shapes = [s.split("=")[0].strip() for s in ADD_TASK.split("[shapes]")[1].strip().splitlines()]
+        r = fiel("profile", self.task, kernel, "--json", "--shapes", shapes[0], "--save-inputs", folder)
+        self.assertEqual(r.code, 0, r.err)
+        with open(os.path.join(folder, shapes[0], "call.txt"), encoding="utf-8") as f:
+            lines = [line.split() for line in f]
+        self.assertEqual([line[0] for line in lines], ["input", "output"])
+        self.assertEqual(lines[0][-1], "0.bin")
+        extents = [int(x) for x in lines[0][3:-1]]
+        self.assertEqual(lines[0][1:3], ["f32", str(len(extents))])
+        size = 4
+        for extent in extents:
+            size *= extent
+        self.assertEqual(os.path.getsize(os.path.join(folder, shapes[0], "0.bin")), size)
 
     def test_goes_on_with_the_next_kernel(self):
         folder = os.path.join(self.folder.name, "kernels")

@@ -1,102 +1,14 @@
 // The course of a PyTorch judgement against an oracle and runners that compute nothing: what each
 // failure of a process makes of the verdict, and which cases run where.
+#include "torch_judgement.h"
+
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include <map>
 #include <thread>
-
-#include "base/files.h"
-#include "base/process.h"
-#include "base/text.h"
-#include "judge/torch/judge_torch.h"
-#include "worker/python_launch.h"
-#include "worker/trusted_child.h"
 
 namespace fiel::judge::torch {
 namespace {
-
-const char* const kScript = FIEL_SOURCE_DIR "/tests/judge/fake_torch/worker.py";
-
-class TorchJudgement : public ::testing::Test {
- protected:
-  void SetUp() override {
-    auto folder = TempDir::create("course");
-    ASSERT_TRUE(folder);
-    folder_ = std::make_unique<TempDir>(std::move(*folder));
-    kernel_ = (folder_->path() / "kernel.py").string();
-    std::ofstream(kernel_) << "class ModelNew: pass\n";
-    request_.task_path = request_.kernel_path = kernel_;
-    request_.options.seed = 7;
-    request_.options.call_timeout_ms = 1'500;
-    request_.time_budget_ms = 0;
-    request_.locks = folder_->path();
-  }
-
-  Result<std::unique_ptr<worker::TorchWorker>> start(const std::string& role,
-                                                     const std::string& behaviour, bool trusted) {
-    FIEL_TRY(auto ends, worker::make_channel());
-    const auto python = find_program("python3");
-    if (!python) return fail(ErrorCode::not_found, "no python3");
-    const std::string log = (folder_->path() / "log").string();
-    worker::TrustedRequest q{
-        {python->string(), kScript, role, behaviour, log}, {}, ends.theirs.get()};
-    FIEL_TRY(auto child, worker::start_trusted(q));
-    return std::make_unique<worker::TorchWorker>(std::move(child), std::move(ends.ours), trusted);
-  }
-
-  Workers workers() {
-    Workers w;
-    w.oracle = [this] { return start("oracle", oracle_, true); };
-    w.baseline = [this](const std::string&) { return start("runner", baseline_, true); };
-    w.candidate = [this](const std::string&) -> Result<worker::ConfinedRunner> {
-      FIEL_TRY(auto process, start("runner", candidate_, false));
-      FIEL_TRY(TempDir stage, TempDir::create("stage"));
-      return worker::ConfinedRunner{std::move(process), kernel_, kernel_, "cpu", std::move(stage)};
-    };
-    return w;
-  }
-
-  Verdict judged() {
-    auto v = judge(request_, workers());
-    EXPECT_TRUE(v) << (v ? "" : to_string(v.error()));
-    return v ? *v : Verdict{};
-  }
-  VerdictStatus status_of(const std::string& candidate) {
-    candidate_ = candidate;
-    return judged().status;
-  }
-
-  void on_a_gpu() {
-    request_.device = "cuda:0";
-    oracle_ += ",gpu";
-    request_.time_budget_ms = 5'000;
-    request_.baselines = {"eager"};
-  }
-
-  std::vector<Json> log() const {
-    std::vector<Json> lines;
-    const std::string text = read_file(folder_->path() / "log").value_or("");
-    for (const std::string_view line : split(text, '\n'))
-      if (auto json = Json::parse(line); json && !json->is_null()) lines.push_back(*json);
-    return lines;
-  }
-  size_t asked(const std::string& op, const std::string& shape) const {
-    size_t n = 0;
-    for (const Json& line : log())
-      n += line["op"].as_string() == op && line["shape"].as_string() == shape ? 1 : 0;
-    return n;
-  }
-
-  std::unique_ptr<TempDir> folder_;
-  std::string kernel_, oracle_ = "right", baseline_ = "right", candidate_ = "right";
-  TorchRequest request_;
-};
-
-const FindingRecord* found(const Verdict& v, const std::string& code) {
-  for (const FindingRecord& f : v.findings)
-    if (f.code == code) return &f;
-  return nullptr;
-}
 
 TEST_F(TorchJudgement, ARightKernelIsCorrect) {
   const Verdict v = judged();

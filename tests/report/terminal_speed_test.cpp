@@ -43,6 +43,36 @@ TEST(TerminalSpeed, AnUnboundedIntervalIsNotANumber) {
   EXPECT_EQ(text.find("inf"), std::string::npos) << text;
 }
 
+TEST(TerminalSpeed, ACachedTimeIsLabelledWithItsAge) {
+  judge::Measurement m = measured();
+  judge::TimedSide compiled;
+  compiled.name = "compile";
+  compiled.policy = "fp32";
+  compiled.median_ns = 2e6;
+  m.ratios.push_back({"compile", "fp32", 2, 1.8, 2.2, 0, judge::SpeedDecision::faster, true, true});
+  EXPECT_EQ(render_measurement(m).find("cached"), std::string::npos);
+  for (const auto& [age_ms, words] : {std::pair{59'000ll, "cached 0 min ago"},
+                                      {90 * 60'000ll, "cached 90 min ago"},
+                                      {5 * 3'600'000ll, "cached 5 hours ago"},
+                                      {3 * 86'400'000ll, "cached 3 days ago"}}) {
+    compiled.cached = judge::CachedTime{1, age_ms};
+    judge::Measurement shown = m;
+    shown.sides.push_back(compiled);
+    const std::string text = render_measurement(shown);
+    EXPECT_NE(text.find(words), std::string::npos) << text;
+    EXPECT_EQ(judge::to_json(shown, false)["sides"].items()[3]["cached"]["age_ms"].as_int(),
+              age_ms);
+  }
+}
+
+TEST(TerminalSpeed, DiscardedTimesAreSaid) {
+  judge::Measurement m = measured();
+  m.baseline_cache.outcome = judge::BaselineCacheUse::Outcome::discarded;
+  m.baseline_cache.why = "eager takes 2 ms where 1 ms is cached";
+  const std::string text = render_measurement(m);
+  EXPECT_NE(text.find("discarded, all were measured anew: eager takes 2 ms"), std::string::npos);
+}
+
 TEST(TerminalSpeed, SaysNothingWhereNothingWasTimed) { EXPECT_EQ(render_measurement({}), ""); }
 
 }  // namespace

@@ -41,14 +41,15 @@ std::string duration(const Json& side) {
 void add_speed(const Json& m, Feedback& f) {
   for (const Json& side : m["sides"].items())
     if (side["unavailable"].as_string().empty())
-      f.text += fmt::format("time {}{}{}: median {} (95 %)\n", side["name"].as_string(),
-                            side["policy"].as_string().empty() ? "" : " ",
-                            side["policy"].as_string(), duration(side));
+      f.text +=
+          fmt::format("time {}{}{}: median {} (95 %){}\n", side["name"].as_string(),
+                      side["policy"].as_string().empty() ? "" : " ", side["policy"].as_string(),
+                      duration(side), side["cached"].is_object() ? ", cached" : "");
   for (const Json& r : m["ratios"].items()) {
     f.text += fmt::format("against {} {}: {:.3f}x [{:.3f}, {:.3f}] {}\n", r["against"].as_string(),
                           r["policy"].as_string(), r["value"].as_double(), r["low"].as_double(),
                           r["high"].as_double(), r["decision"].as_string());
-    if (r["comparable"].as_bool() &&
+    if (r["comparable"].as_bool() && !r["cached"].as_bool() &&
         (f.entry.ratio == 0 || r["low"].as_double() < f.entry.ratio_low)) {
       f.entry.ratio = r["value"].as_double();
       f.entry.ratio_low = r["low"].as_double();

@@ -202,23 +202,31 @@ std::vector<std::string> policies_for(const TorchRequest& request, const worker:
   return chosen;
 }
 
+std::vector<BaselineName> baselines_for(const TorchRequest& request,
+                                        const std::vector<std::string>& policies) {
+  std::vector<BaselineName> names;
+  for (const std::string& policy : policies)
+    for (const std::string& name : request.baselines) names.push_back({name, policy});
+  return names;
+}
+
 std::vector<Contestant> start_baselines(const TorchRequest& request, const worker::OpenedTask& task,
                                         const Workers& workers) {
   std::vector<Contestant> all;
-  for (const std::string& policy : policies_for(request, task))
-    for (const std::string& name : request.baselines)
-      all.push_back(started(request, workers, name, policy));
+  for (const BaselineName& b : baselines_for(request, policies_for(request, task)))
+    all.push_back(started(request, workers, b.name, b.policy));
   return all;
 }
 
-std::vector<Contestant> assemble(TorchCourse& course, std::vector<Contestant> baselines) {
-  std::vector<Contestant> all(1);
-  all[0].side.name = "kernel";
-  all[0].runner = &course.candidate();
-  all[0].windows = "";
-  for (Contestant& c : baselines) all.push_back(std::move(c));
-  at_once(all, [&](Contestant& c) { load(c, course.request()); });
-  return all;
+Contestant kernel_of(TorchCourse& course) {
+  Contestant kernel;
+  kernel.side.name = "kernel";
+  kernel.runner = &course.candidate();
+  return kernel;
+}
+
+void load_baselines(const TorchRequest& request, std::vector<Contestant>& baselines) {
+  at_once(baselines, [&](Contestant& c) { load(c, request); });
 }
 
 Status compare_accuracy(TorchCourse& course, std::vector<Contestant>& all) {

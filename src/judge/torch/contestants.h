@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "judge/speed.h"
+#include "judge/torch/baseline_choice.h"
 #include "judge/torch/course.h"
 
 namespace fiel::judge::torch {
@@ -38,13 +39,19 @@ std::vector<std::string> policies_for(const TorchRequest& request, const worker:
 std::vector<Contestant> start_baselines(const TorchRequest& request, const worker::OpenedTask& task,
                                         const Workers& workers);
 
-/// The kernel first, and the baselines with their modules loaded.
-std::vector<Contestant> assemble(TorchCourse& course, std::vector<Contestant> baselines);
+/// Every baseline that is asked for, under each of these policies.
+std::vector<BaselineName> baselines_for(const TorchRequest& request,
+                                        const std::vector<std::string>& policies);
+
+Contestant kernel_of(TorchCourse& course);
+/// Their modules, side by side.
+void load_baselines(const TorchRequest& request, std::vector<Contestant>& baselines);
 
 /// Gives back the memory of some windows of every side, at both ends.
 void drop_windows(TorchCourse& course, std::vector<Contestant>& all, std::span<const Use> uses);
 
-/// Errors of every side on the same inputs of some probes.
+/// Errors of every side on the same inputs of some probes: the same in every call, so that sides
+/// that come later can be compared with those that were there.
 Status compare_accuracy(TorchCourse& course, std::vector<Contestant>& all);
 
 }  // namespace fiel::judge::torch

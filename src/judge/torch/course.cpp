@@ -226,6 +226,18 @@ void TorchCourse::wrong(JudgedAnswer answer) {
   verdict_.unsupported_by = "kernel";
 }
 
+void TorchCourse::keep_errors(const Case& c, const worker::Verified& seen) {
+  ProbeError e{std::string(name_of(c.probe))};
+  const bool known = std::any_of(probe_errors_.begin(), probe_errors_.end(),
+                                 [&](const ProbeError& k) { return k.probe == e.probe; });
+  if (!c.wish.shape_variant.empty() || known) return;
+  for (const worker::Comparison& v : seen.outputs) {
+    e.relative_rms = std::max(e.relative_rms, v.relative_rms);
+    e.componentwise = std::max(e.componentwise, v.componentwise);
+  }
+  probe_errors_.push_back(std::move(e));
+}
+
 Result<bool> TorchCourse::compare(const Case& c, const Input& input,
                                   const worker::CalledModule& called, ProbeResult& result) {
   const auto state = state_after(input);
@@ -245,6 +257,7 @@ Result<bool> TorchCourse::compare(const Case& c, const Input& input,
   if (!seen.outputs.empty()) {
     errors_.take(answer.errors);
     verdict_.numerics = errors_.numerics;
+    keep_errors(c, seen);
   }
   if (answer.right) return true;
   wrong(std::move(answer));

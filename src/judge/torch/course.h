@@ -15,6 +15,7 @@
 #include <string>
 
 #include "judge/compiled.h"
+#include "judge/speed.h"
 #include "judge/torch/answers.h"
 #include "judge/torch/fault.h"
 #include "judge/torch/request.h"
@@ -45,6 +46,10 @@ class TorchCourse {
   bool refused(const std::string& shape_set) const;
   bool unmatched() const { return !unmatched_.empty(); }
   const Errors& errors() const { return errors_; }
+  /// Of the first answer to each probe at the task's own shapes.
+  const std::vector<ProbeError>& probe_errors() const { return probe_errors_; }
+  /// Ends its process: nothing of it runs after this.
+  void dismiss() { candidate_.reset(); }
   Side& candidate() { return *candidate_; }
   bool is_bare() const { return compiled_.has_value(); }
   double setup_ms() const { return setup_ms_; }
@@ -79,6 +84,7 @@ class TorchCourse {
   Result<bool> compare(const Case& c, const Input& input, const worker::CalledModule& called,
                        ProbeResult& result);
   worker::Answer<Json> state_after(const Input& input);
+  void keep_errors(const Case& c, const worker::Verified& seen);
   void wrong(JudgedAnswer answer);
   void note_of_preparation(const Case& c);
 
@@ -97,6 +103,7 @@ class TorchCourse {
   std::vector<worker::UnmatchedWeight> unmatched_;
   std::set<std::string> answered_;  ///< shape sets
   Errors errors_;
+  std::vector<ProbeError> probe_errors_;
   size_t weights_count_ = 0;
   double setup_ms_ = 0;
   uint32_t steps_ = 0, total_steps_ = 0;

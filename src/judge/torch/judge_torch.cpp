@@ -147,6 +147,16 @@ std::string_view name_of(Track track) {
   return names[static_cast<size_t>(track)];
 }
 
+std::string_view name_of(Timing timing) {
+  static constexpr std::string_view names[] = {"cold", "warm", "graph"};
+  return names[static_cast<size_t>(timing)];
+}
+
+std::string_view name_of(BaselineCacheWish::Mode mode) {
+  static constexpr std::string_view names[] = {"use", "refresh", "off"};
+  return names[static_cast<size_t>(mode)];
+}
+
 Result<Verdict> judge(const TorchRequest& request, const Workers& workers) {
   FIEL_TRY(Verdict v, blank_verdict(request));
   const Protocol protocol = request.options.protocol;

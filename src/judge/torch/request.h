@@ -21,6 +21,22 @@ std::string_view name_of(Track track);
 /// What a timed call finds: caches flushed, as the last call left them, or its launches replayed.
 enum class Timing : uint8_t { cold, warm, graph };
 
+std::string_view name_of(Timing timing);
+
+/// Times of baselines that earlier judgements took (judge/torch/baseline_cache.h).
+struct BaselineCacheWish {
+  enum class Mode : uint8_t {
+    use,      ///< show what is known to be slower, measure the rest
+    refresh,  ///< measure all, and keep it
+    off,      ///< measure all
+  };
+  Mode mode = Mode::off;
+  std::filesystem::path folder;     ///< the cache's; entries lie in a folder of their own
+  std::string worker_version;       ///< other workers time otherwise
+  std::function<int64_t()> now_ms;  ///< since 1970; needed unless off
+};
+std::string_view name_of(BaselineCacheWish::Mode mode);
+
 /// Starts processes; each call another one.
 struct Workers {
   using Process = Result<std::unique_ptr<worker::TorchWorker>>;
@@ -50,6 +66,7 @@ struct TorchRequest {
   std::filesystem::path locks;  ///< a folder of the user's; judgements of a GPU meet there
   Track track = Track::any;
   Timing timing = Timing::cold;
+  BaselineCacheWish baseline_cache;
 
   /// A .cu or a launch plan, for which no Python runs.
   bool is_bare() const {

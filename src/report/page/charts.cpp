@@ -107,7 +107,7 @@ std::string ratios_chart(const std::vector<MeasuredRatio>& ratios) {
                                           : "even";
     d.text(10, y - 9, "start", "name",
            side_label(r.against, r.policy) + "  " + ratio_text(r) +
-               (r.comparable ? "" : "  less accurate"));
+               (r.comparable ? "" : "  less accurate") + (r.cached ? "  cached" : ""));
     d.line(x.at(1), y - 5, x.at(1), y + 5, "thick");
     d.line(10, y, kRight - 8, y, "grid");
     d.line(x.at(r.low), y, x.at(r.high), y, css + " thick");

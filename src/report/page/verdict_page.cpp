@@ -113,7 +113,9 @@ List sides_of(const Measured& m) {
   List rows = new_list();
   for (const MeasuredSide& s : m.sides) {
     List row;
-    row.set("name", shown(s.name + " " + s.policy + (s.graph ? " (graph)" : ""), 100));
+    row.set("name", shown(s.name + " " + s.policy + (s.graph ? " (graph)" : "") +
+                              (s.cached ? " (cached)" : ""),
+                          100));
     row.set("median", s.median_ns || s.unavailable.empty() ? Values(time_text(s.median_ns))
                                                            : shown(s.unavailable, 200));
     row.set("interval", interval_text(s));

@@ -2,8 +2,10 @@
 
     worker.py oracle|runner BEHAVIOUR[,BEHAVIOUR...] [LOG]
 
-It speaks the protocol of docs/torch-workers.md and computes nothing: a runner's answer carries a word,
-and the oracle compares that word. Every operation becomes a line of LOG.
+It speaks the protocol of docs/torch-workers.md and computes nothing: a runner's answer carries a word and
+an error, and the oracle compares that word. A runner takes the time that NAME=NS says, NAME being kernel,
+or a baseline's `compile` (none is eager), and has the error that NAME~ERROR says. Every operation becomes
+a line of LOG.
 """
 
 import array
@@ -22,6 +24,8 @@ LOG = open(sys.argv[3], "a", buffering=1) if len(sys.argv) > 3 else None
 channel = socket.socket(fileno=3)
 LEAF = {"path": "", "dtype": "float32", "shape": [64, 64], "stride": [64, 1], "offset": 4096}
 BYTES = 64 * 64 * 4
+TIMES = {"kernel": 1e5, "none": 2e5, "default": 3e5, "reduce-overhead": 4e5, "max-autotune": 5e5}
+who = "kernel"
 calls = 0
 cases = {}
 controls = []
@@ -47,16 +51,24 @@ def behaves(word):
     return word in BEHAVIOURS
 
 
+def told(name, sign, fallback):
+    """The number of the behaviour NAME SIGN NUMBER."""
+    for word in BEHAVIOURS:
+        if word.startswith(name + sign):
+            return float(word[len(name) + 1:])
+    return fallback
+
+
 def fail(kind, error, detail=""):
     raise Failure({"ok": False, "fault": kind, "error": error, "detail": detail})
 
 
-def row(right=True):
+def row(right=True, error=1e-7):
     return {"path": "", "elements": 4096, "compared": 4096, "failing": 0 if right else 7,
             "first_failing": None if right else 3, "expected": 1.0, "got": 1.0 if right else 2.0,
             "bound": 0.1, "worst_ratio": 0.1 if right else 10.0, "max_abs": 0.01, "rms_error": 0.001,
-            "rms_output": 1.0, "relative_rms": 1e-7, "rms_limit": 1.0, "rms_failed": False,
-            "componentwise": 0.5, "nan_mismatches": 0, "infinity_mismatches": 0,
+            "rms_output": 1.0, "relative_rms": error, "rms_limit": 1.0, "rms_failed": False,
+            "componentwise": 0.5e7 * error, "nan_mismatches": 0, "infinity_mismatches": 0,
             "exact_fraction": 0.5, "class": "fp32"}
 
 
@@ -106,7 +118,9 @@ def window(m):
 def verify(m):
     # Where there are buffers, what a runner does not say of them is wrong.
     state = [] if m.get("state") is None else [row(m["state"].get("word") == "right")]
-    return {"structure": None, "outputs": [row(m["outputs"].get("word") == "right")],
+    answer = m["outputs"]
+    seen = row(answer.get("word") == "right", answer.get("error", 1e-7))
+    return {"structure": None, "outputs": [seen],
             "inputs_modified": [], "guards": [], "unwritten": [], "state": state, "stale": None}
 
 
@@ -119,15 +133,28 @@ def slots(m):
     return reply | {"slots": next(numbers), "layout": []} if "inputs_window" in m else reply
 
 
+def time_of(page):
+    """What the runner behind the page takes: it says so as soon as it is there."""
+    end = time.time() + 10
+    while time.time() < end:
+        span = struct.unpack("<d", page[8:16])[0]
+        if span > 0:
+            return span
+        time.sleep(0.001)
+    return 1e5
+
+
 def time_oracle(m):
     if "clock" not in m:
+        controls.clear()
         controls.extend(mmap.mmap(fd, 4096) for fd in received)
     rounds = m["samples_max"]
+    spans = [time_of(page) for page in controls]
     samples = [
-        {"runner": r, "round": i, "wall_ns": 5e5 + 1e5 * (r + 1), "done_ns": 1e5,
-         "device_ns": 1e5 * (r + 1) + 10 * (i % 7), "host_ns": 1e5, "verified": i == 1,
+        {"runner": r, "round": i, "wall_ns": 5e5 + m["calls"] * (span + 10 * (i % 7)),
+         "done_ns": span, "device_ns": span + 10 * (i % 7), "host_ns": 1e5, "verified": i == 1,
          "failed": False, "throttle": 0}
-        for i in range(rounds) for r in range(len(controls))]
+        for i in range(rounds) for r, span in enumerate(spans)]
     failures = []
     if behaves("late-wrong") and rounds:
         failures = [{"structure": None, "outputs": [row(False)], "runner": 0, "round": 2, "call": 1,
@@ -136,7 +163,8 @@ def time_oracle(m):
         for page in controls:
             page[0:8] = struct.pack("<q", -1)
     ended = "it died" if behaves("kernel-leaves") else None
-    return {"clock": 1, "calls": m["calls"], "mode": "held", "mode_why": None, "samples": samples,
+    mode = "unheld" if behaves("unheld") or not m["held"] else "held"
+    return {"clock": 1, "calls": m["calls"], "mode": mode, "mode_why": None, "samples": samples,
             "failures": failures, "unverified_for_time": 0, "runners": [
                 {"calls": rounds, "verified": 1, "ended": ended if i == 0 else None}
                 for i in range(len(controls))]}
@@ -162,6 +190,8 @@ ORACLE = {
 
 
 def load(m):
+    global who
+    who = m["compile"] if m["kind"] == "reference" else "kernel"
     if behaves("compile-error"):
         fail("candidate", "RuntimeError: Error building extension 'x'",
              "Traceback\nRuntimeError: Error building extension 'x': [1/2]\n"
@@ -188,7 +218,8 @@ def call(m):
     if behaves("refuses") and m["inputs"]["variant"]:
         fail("candidate", "ValueError: only my shape")
     word = "wrong" if behaves("wrong") or (behaves("wrong-later") and calls > 20) else "right"
-    return {"outputs": {"word": word}, "aliases": [], "device_ns": 1e5, "host_ns": 1e5, "printed": ""}
+    return {"outputs": {"word": word, "error": told(who, "~", 1e-7)}, "aliases": [],
+            "device_ns": 1e5, "host_ns": 1e5, "printed": ""}
 
 
 def state(m):
@@ -206,6 +237,7 @@ def state(m):
 
 def time_runner(m):
     page = mmap.mmap(received[0], 4096)
+    page[8:16] = struct.pack("<d", told(who, "=", TIMES[who]))
     while struct.unpack("<q", page[0:8])[0] != -1:
         time.sleep(0.005)
     return {"calls": 1}
@@ -218,6 +250,7 @@ RUNNER = {
     "memory": lambda m: {"allocated_peak": 64, "reserved_peak": 64, "setup_bytes": 16, "used": 0,
                          "resident_peak": 0},
     "evidence": lambda m: {"kernels": []},
+    "build": lambda m: {"built": True},
 }
 ANYONE = {name: lambda m: {} for name in ("map_window", "drop_window", "release", "unload", "reset")}
 
@@ -230,7 +263,9 @@ while True:
     if LOG:
         LOG.write(json.dumps({"pid": os.getpid(), "role": ROLE, "at": time.time(),
                               "op": request["op"], "shape": request.get("shape_variant", ""),
-                              "probe": request.get("probe", "")}) + "\n")
+                              "probe": request.get("probe", ""),
+                              "compile": request.get("compile", ""),
+                              "runners": len(request.get("runners", []))}) + "\n")
     try:
         reply = {"ok": True} | table[request["op"]](request)
     except Failure as failure:

@@ -125,10 +125,10 @@ int exit_code_of(const Error& error) {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> list = {
-      judge_command(),   compare_command(), redteam_command(), replay_command(), init_command(),
-      profile_command(), runs_command(),    report_command(),  export_command(), explain_command(),
-      doctor_command(),  tasks_command(),   cache_command(),   agent_command(),  search_command(),
-      mcp_command(),     daemon_command(),  ask_command(),     version_command()};
+      judge_command(),   compare_command(), redteam_command(), mutate_command(), replay_command(),
+      init_command(),    profile_command(), runs_command(),    report_command(), export_command(),
+      explain_command(), doctor_command(),  tasks_command(),   cache_command(),  agent_command(),
+      search_command(),  mcp_command(),     daemon_command(),  ask_command(),    version_command()};
   return list;
 }
 

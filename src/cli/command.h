@@ -48,6 +48,7 @@ Command init_command();
 Command judge_command();
 Command compare_command();
 Command redteam_command();
+Command mutate_command();
 Command replay_command();
 Command profile_command();
 Command runs_command();

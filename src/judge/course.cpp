@@ -280,6 +280,34 @@ Result<bool> Course::check_call(Rig& rig, const PlannedShape& shape, const Prepa
   return false;
 }
 
+bool Course::reopen() {
+  if (!decided_ || !options_.survey) return false;
+  if (!first_)
+    first_ = {verdict_.status, verdict_.reason, verdict_.unsupported_by, verdict_.witness};
+  // What does not end, or breaks the channel, has nothing more to tell.
+  if (verdict_.status == VerdictStatus::timeout || verdict_.status == VerdictStatus::tampering)
+    return false;
+  decided_ = false;
+  verdict_.witness.reset();
+  return true;
+}
+
+void Course::close_survey() {
+  if (!first_) return;
+  decided_ = true;
+  verdict_.status = first_->status;
+  verdict_.reason = first_->reason;
+  verdict_.unsupported_by = first_->unsupported_by;
+  verdict_.witness = first_->witness;
+}
+
+Result<std::vector<Preparation>> Course::inputs(const PlannedShape& shape, Probe probe,
+                                                uint32_t part, const Groundwork::Make& make) {
+  if (!options_.groundwork) return make();
+  return options_.groundwork->inputs(fmt::format("{} {} {}", shape.name, name_of(probe), part),
+                                     make);
+}
+
 void Course::finish(ProbeResult result) {
   if (decided_ && result.outcome == ProbeOutcome::passed && verdict_.witness &&
       verdict_.witness->probe == result.probe && verdict_.witness->shape_set == result.shape_set) {

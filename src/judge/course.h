@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "judge/groundwork.h"
 #include "judge/options.h"
 #include "judge/prepared.h"
 #include "judge/rig.h"
@@ -38,6 +39,17 @@ class Course {
   /// Judges one call's outputs; what it changes in the verdict is the same as check_call.
   Result<bool> judge_outputs(const Call& call, const PlannedShape& shape,
                              const Preparation& prepared, ProbeResult& result);
+
+  /// A survey goes on after a failure: what was decided first is kept for close_survey(). False
+  /// where it may not.
+  bool reopen();
+  bool failed_before() const { return first_.has_value(); }
+  /// The verdict is the first failure's.
+  void close_survey();
+
+  /// Input sets under a name that is their own in this judgement; made once where judgements share.
+  Result<std::vector<Preparation>> inputs(const PlannedShape& shape, Probe probe, uint32_t part,
+                                          const Groundwork::Make& make);
 
   /// One probe more that a kernel is believed on, or the reason why not.
   void finish(ProbeResult result);
@@ -76,6 +88,12 @@ class Course {
   Verdict& verdict_;
   int64_t limit_ms_ = 0, deadline_ms_ = 0;
   bool decided_ = false;
+  struct Decision {
+    VerdictStatus status;
+    std::string reason, unsupported_by;
+    std::optional<Witness> witness;
+  };
+  std::optional<Decision> first_;  ///< of a survey
   Call last_;
   std::optional<Preparation> failed_;
   std::set<std::string> answered_;  ///< shape sets

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,8 @@
 #include "judge/replay_call.h"
 
 namespace fiel::judge {
+
+class Groundwork;
 
 /// Work that the virtual device is given: which shapes are run, and how many calls are repeated.
 enum class Effort : uint8_t { quick, standard, thorough };
@@ -39,13 +42,17 @@ struct Progress {
 struct JudgeOptions {
   Protocol protocol = Protocol::strict;
   std::optional<ReplayCall> replay;  ///< this call alone
-  uint64_t seed = 0;                ///< secret until the verdict is written; the caller draws it
-  std::vector<std::string> shapes;  ///< names of shape sets; empty: by cost
+  uint64_t seed = 0;                 ///< secret until the verdict is written; the caller draws it
+  std::vector<std::string> shapes;   ///< names of shape sets; empty: by cost
   Effort effort = Effort::standard;
   NumericsPolicy numerics = NumericsPolicy::tf32;
   int64_t call_timeout_ms = 60'000;
   int64_t time_limit_ms = 0;      ///< of the whole judgement, then `undecided`; 0: by effort
   uint64_t gpu_memory_bytes = 0;  ///< of a real GPU; 0 on the virtual one
+  /// Strict, native tasks: a failure ends its probe at that shape, not the judgement, so that the
+  /// verdict's probes say which of them see the fault. Status and witness are the first failure's.
+  bool survey = false;
+  std::shared_ptr<Groundwork> groundwork;         ///< may be empty: everything is made anew
   std::function<void(const Progress&)> progress;  ///< may be empty
   std::function<bool()> interrupted;              ///< may be empty; polled between calls
   std::function<int64_t()> now_ms;                ///< a clock that never goes back; empty: ours

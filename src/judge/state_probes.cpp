@@ -45,15 +45,20 @@ Result<bool> call_in_turn(Course& course, Rig& rig, const PlannedShape& shape, P
   return go_on;
 }
 
+/// Input sets `first` to `first + count - 1` of a probe.
 Result<std::vector<Preparation>> fresh(Course& course, const PlannedShape& shape, Probe probe,
-                                       uint32_t count) {
-  std::vector<Preparation> list;
-  for (uint32_t v = 0; v < count; ++v) {
-    FIEL_TRY(Preparation p, prepare(course.task(), shape.instance, recipe_of(course, probe, v)));
-    list.push_back(std::move(p));
-  }
-  return list;
+                                       uint32_t count, uint32_t first = 0) {
+  return course.inputs(shape, probe, first, [&]() -> Result<std::vector<Preparation>> {
+    std::vector<Preparation> list;
+    for (uint32_t v = first; v < first + count; ++v) {
+      FIEL_TRY(Preparation p, prepare(course.task(), shape.instance, recipe_of(course, probe, v)));
+      list.push_back(std::move(p));
+    }
+    return list;
+  });
 }
+/// What is made from a probe's fresh inputs, kept beside them.
+constexpr uint32_t kDerivedPart = 1u << 20;
 
 bool may_change(const task::InputSpec& spec, const Tensor& t) {
   // One changed probability breaks the promise that its row sums to 1.
@@ -121,6 +126,24 @@ Result<std::vector<Preparation>> weight_changes(Course& course, const PlannedSha
   return list;
 }
 
+Result<bool> run_same_address(Course& course, Rig& rig, const PlannedShape& shape) {
+  FIEL_TRY(auto same, fresh(course, shape, Probe::same_address, 3));
+  return call_in_turn(course, rig, shape, Probe::same_address, same);
+}
+
+Result<bool> run_one_element(Course& course, Rig& rig, const PlannedShape& shape) {
+  FIEL_TRY(auto changes, course.inputs(shape, Probe::one_element, kDerivedPart,
+                                       [&] { return one_element_changes(course, shape); }));
+  return call_in_turn(course, rig, shape, Probe::one_element, changes);
+}
+
+Result<bool> run_weights_in_place(Course& course, Rig& rig, const PlannedShape& shape) {
+  FIEL_TRY(auto weights, course.inputs(shape, Probe::weights_in_place, kDerivedPart,
+                                       [&] { return weight_changes(course, shape); }));
+  if (weights.empty()) return true;
+  return call_in_turn(course, rig, shape, Probe::weights_in_place, weights);
+}
+
 Result<bool> run_new_address(Course& course, Rig& rig, const PlannedShape& shape) {
   FIEL_TRY(std::vector<Preparation> list, fresh(course, shape, Probe::new_address, 1));
   if (!list.front().expectation) return true;
@@ -170,21 +193,10 @@ void note_schedule_dependence(Course& course, const Call& first, const Call& cal
 
 }  // namespace
 
-Result<bool> run_state_probes(Course& course, Rig& rig, const PlannedShape& shape) {
-  FIEL_TRY(auto same, fresh(course, shape, Probe::same_address, 3));
-  FIEL_TRY(bool go_on, call_in_turn(course, rig, shape, Probe::same_address, same));
-  if (!go_on) return false;
-  FIEL_TRY(go_on, run_new_address(course, rig, shape));
-  if (!go_on) return false;
-  FIEL_TRY(auto changes, one_element_changes(course, shape));
-  FIEL_TRY(go_on, call_in_turn(course, rig, shape, Probe::one_element, changes));
-  if (!go_on) return false;
-  FIEL_TRY(auto weights, weight_changes(course, shape));
-  if (!weights.empty()) {
-    FIEL_TRY(go_on, call_in_turn(course, rig, shape, Probe::weights_in_place, weights));
-    if (!go_on) return false;
-  }
-  return run_guard_bands(course, rig, shape);
+const std::vector<StateProbe>& state_probes() {
+  static const std::vector<StateProbe> order = {run_same_address, run_new_address, run_one_element,
+                                                run_weights_in_place, run_guard_bands};
+  return order;
 }
 
 Result<bool> run_repeated_calls(Course& course, Rig& rig, const PlannedShape& shape,
@@ -193,8 +205,8 @@ Result<bool> run_repeated_calls(Course& course, Rig& rig, const PlannedShape& sh
   ProbeResult result = blank(shape, Probe::repeated_calls);
   bool go_on = true;
   for (uint32_t v = 0; v < calls && go_on; ++v) {
-    FIEL_TRY(const Preparation p,
-             prepare(course.task(), shape.instance, recipe_of(course, Probe::repeated_calls, v)));
+    FIEL_TRY(const auto drawn, fresh(course, shape, Probe::repeated_calls, 1, v));
+    const Preparation& p = drawn.front();
     if (!p.expectation) {
       result.reason = p.dropped;
       continue;

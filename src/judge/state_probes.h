@@ -2,6 +2,8 @@
 // Each returns false when the verdict is decided (or the kernel refused the shape).
 #pragma once
 
+#include <vector>
+
 #include "base/result.h"
 #include "judge/course.h"
 
@@ -9,8 +11,10 @@ namespace fiel::judge {
 
 inline constexpr uint32_t kStateSteps = 24;  ///< calls of the two functions below, about
 
-/// same-address, new-address, one-element, weights-in-place, guard-bands.
-Result<bool> run_state_probes(Course& course, Rig& rig, const PlannedShape& shape);
+/// same-address, new-address, one-element, weights-in-place, guard-bands, in this order; each
+/// leaves the buffers exactly placed.
+using StateProbe = Result<bool> (*)(Course& course, Rig& rig, const PlannedShape& shape);
+const std::vector<StateProbe>& state_probes();
 
 /// Many calls on fresh data at a small shape, each compared in full: right ten times is not right.
 Result<bool> run_repeated_calls(Course& course, Rig& rig, const PlannedShape& shape,

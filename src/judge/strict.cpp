@@ -59,15 +59,17 @@ vgpu::Schedule schedule_for(uint64_t seed, uint64_t number) {
 
 Result<std::vector<Preparation>> prepare_values(Course& course, const PlannedShape& shape,
                                                 Probe probe) {
-  std::vector<Preparation> list;
-  for (uint32_t v = 0; v < variants_at(shape.tier, probe); ++v) {
-    FIEL_TRY_STATUS(
-        course.poll(fmt::format("{} at {}: reference", course.task().name, shape.name)));
-    ProbeRecipe recipe{probe, v, derive_seed(shape_seed(course.options(), shape), 10 + v), 1};
-    FIEL_TRY(Preparation p, prepare(course.task(), shape.instance, recipe));
-    list.push_back(std::move(p));
-  }
-  return list;
+  return course.inputs(shape, probe, 0, [&]() -> Result<std::vector<Preparation>> {
+    std::vector<Preparation> list;
+    for (uint32_t v = 0; v < variants_at(shape.tier, probe); ++v) {
+      FIEL_TRY_STATUS(
+          course.poll(fmt::format("{} at {}: reference", course.task().name, shape.name)));
+      ProbeRecipe recipe{probe, v, derive_seed(shape_seed(course.options(), shape), 10 + v), 1};
+      FIEL_TRY(Preparation p, prepare(course.task(), shape.instance, recipe));
+      list.push_back(std::move(p));
+    }
+    return list;
+  });
 }
 
 /// All input sets of one probe at one shape. False: decided, or refused.
@@ -137,9 +139,22 @@ bool is_void(Course& course) {
   return true;
 }
 
-Result<bool> run_shape(Course& course, Rig& rig, const PlannedShape& shape,
+/// True where a survey goes on with the next probe at this shape. What a fault left behind is not
+/// gone on with: the next shape gets a fresh process.
+Result<bool> next_in_survey(Course& course, std::unique_ptr<Rig>& rig, const PlannedShape& shape) {
+  const bool fault = course.last_call().fault.has_value() || !rig->alive();
+  if (!course.reopen()) return false;
+  if (fault) {
+    FIEL_TRY(rig, Rig::start(course.starter(), {}));
+  }
+  FIEL_TRY_STATUS(rig->place(shape.instance, Placement::exact));
+  return !fault;
+}
+
+/// False: decided. A refusal only ends the shape.
+Result<bool> run_shape(Course& course, std::unique_ptr<Rig>& rig, const PlannedShape& shape,
                        const Opening& opening) {
-  FIEL_TRY_STATUS(rig.place(shape.instance, Placement::exact));
+  FIEL_TRY_STATUS(rig->place(shape.instance, Placement::exact));
   const bool opens = &shape == opening.shape;
   for (Probe probe : probes_of(shape)) {
     std::vector<Preparation> prepared;
@@ -148,11 +163,21 @@ Result<bool> run_shape(Course& course, Rig& rig, const PlannedShape& shape,
     } else {
       FIEL_TRY(prepared, prepare_values(course, shape, probe));
     }
-    FIEL_TRY(const bool go_on, run_value_probe(course, rig, shape, probe, prepared));
+    FIEL_TRY(bool go_on, run_value_probe(course, *rig, shape, probe, prepared));
+    if (!go_on) {
+      FIEL_TRY(go_on, next_in_survey(course, rig, shape));
+    }
     if (!go_on) return !course.decided();
   }
   if (!opens) return true;
-  return run_state_probes(course, rig, shape);
+  for (StateProbe probe : state_probes()) {
+    FIEL_TRY(bool go_on, probe(course, *rig, shape));
+    if (!go_on) {
+      FIEL_TRY(go_on, next_in_survey(course, rig, shape));
+    }
+    if (!go_on) return !course.decided();
+  }
+  return true;
 }
 
 uint32_t repeated_calls(Effort effort) {
@@ -195,9 +220,12 @@ void conclude(Course& course, const ShapePlan& plan) {
   v.findings.push_back(std::move(r));
 }
 
-Result<bool> run_all(Course& course, Rig& rig, const ShapePlan& plan, const Opening& opening) {
+Result<bool> run_all(Course& course, std::unique_ptr<Rig>& rig, const ShapePlan& plan,
+                     const Opening& opening) {
   const PlannedShape* tiny = nullptr;
   for (const PlannedShape& shape : plan.shapes) {
+    // A survey asks what dear shapes and many calls find that nothing else does.
+    if (course.failed_before() && shape.tier != Tier::full) continue;
     FIEL_TRY(const bool go_on, run_shape(course, rig, shape, opening));
     if (!go_on) return false;
     // With a size of 1 many an operator's answer does not depend on its input at all.
@@ -206,18 +234,32 @@ Result<bool> run_all(Course& course, Rig& rig, const ShapePlan& plan, const Open
     if (!course.refused(shape.name) && tiny == nullptr && telling) tiny = &shape;
   }
   if (tiny == nullptr) return true;
-  FIEL_TRY(const bool steady,
-           run_repeated_calls(course, rig, *tiny, repeated_calls(course.options().effort)));
-  if (!steady) return false;
+  if (!course.failed_before()) {
+    FIEL_TRY(bool steady,
+             run_repeated_calls(course, *rig, *tiny, repeated_calls(course.options().effort)));
+    if (!steady) {
+      FIEL_TRY(steady, next_in_survey(course, rig, *tiny));
+    }
+    if (!steady) return false;
+  }
   const bool opened = opening.shape != nullptr && !course.refused(opening.shape->name);
   return opened ? run_schedules(course, *opening.shape) : Result<bool>(true);
+}
+
+Result<std::shared_ptr<const ShapePlan>> plan_of(const task::Task& task,
+                                                 const JudgeOptions& options) {
+  const auto make = [&] { return plan_shapes(task, options); };
+  if (options.groundwork) return options.groundwork->plan(make);
+  FIEL_TRY(ShapePlan plan, make());
+  return std::make_shared<const ShapePlan>(std::move(plan));
 }
 
 }  // namespace
 
 Status run_strict(const task::Task& task, const SessionStarter& starter,
                   const JudgeOptions& options, Verdict& verdict) {
-  FIEL_TRY(const ShapePlan plan, plan_shapes(task, options));
+  FIEL_TRY(const auto planned, plan_of(task, options));
+  const ShapePlan& plan = *planned;
   verdict.skipped_shapes = plan.skipped;
   if (plan.shapes.empty()) {
     verdict.status = VerdictStatus::undecided;
@@ -232,9 +274,10 @@ Status run_strict(const task::Task& task, const SessionStarter& starter,
   if (is_void(course)) return {};
   FIEL_TRY(auto rig, Rig::start(starter, {}));
   verdict.isolation = rig->session().isolation();
-  FIEL_TRY(const bool passed, run_all(course, *rig, plan, opening));
+  FIEL_TRY(const bool passed, run_all(course, rig, plan, opening));
   rig.reset();
-  if (!passed) FIEL_TRY_STATUS(minimise(course));
+  course.close_survey();
+  if (!passed && !options.survey) FIEL_TRY_STATUS(minimise(course));
   conclude(course, plan);
   return {};
 }

@@ -580,6 +580,66 @@ class Redteam(Case):
         self.assertEqual(fiel("replay", name, "9").code, 2)
 
 
+class Mutants(Case):
+    """fiel mutate: a small study, killed and gone on with."""
+
+    def setUp(self):
+        super().setUp()
+        self.kernel = self.write("kernel.cu", HONEST)
+        self.out = os.path.join(self.folder.name, "study.jsonl")
+        self.words = ["mutate", self.task, self.kernel, "--per-kernel", "6", "--draws", "1",
+                      "--search-shapes", "4", "--json"]
+
+    def lines(self):
+        with open(self.out, encoding="utf-8") as f:
+            return [json.loads(line) for line in f.read().splitlines()]
+
+    def test_a_killed_study_goes_on(self):
+        begun = subprocess.Popen([FIEL, *self.words, "--out", self.out], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+        while begun.poll() is None and (not os.path.exists(self.out) or len(self.lines()) < 4):
+            time.sleep(0.05)
+        begun.kill()
+        begun.wait()
+        with open(self.out, "a", encoding="utf-8") as f:
+            f.write('{"line": "mutant", "torn')
+        r = fiel(*self.words, "--out", self.out)
+        self.assertEqual(r.code, 0, r.err)
+        j = r.json()
+        self.assertTrue(j["complete"])
+        self.assertEqual(j["all"]["made"], 6)
+        self.assertGreater(j["all"]["witnessed"], 2)
+        self.assertEqual(j["all"]["missed"]["strict"]["count"], 0)
+        mutants = [line for line in self.lines() if line["line"] == "mutant"]
+        places = {(*m["span"], m["replacement"]) for m in mutants}
+        self.assertEqual((len(mutants), len(places)), (6, 6))
+        again = fiel(*self.words, "--out", self.out)
+        self.assertEqual(again.json(), j)
+        other = fiel(*self.words, "--seed", "9", "--out", self.out)
+        self.assertEqual(other.code, 2)
+        self.assertIn("another study", other.err)
+
+    def test_a_study_stops_when_its_time_is_up(self):
+        r = fiel(*self.words, "--stop-after", "1", "--per-kernel", "1000")
+        self.assertEqual(r.code, 0, r.err)
+        self.assertFalse(r.json()["complete"])
+
+    def test_a_wrong_kernel_is_no_subject(self):
+        self.write("kernel.cu", HONEST.replace("2.f * x", "3.f * x"))
+        r = fiel(*self.words)
+        self.assertEqual(r.code, 5, r.err)
+        self.assertIn("strict calls it incorrect", r.err)
+
+    def test_words_of_mutate(self):
+        r = fiel("mutate", self.task, self.kernel, "--list", "--kinds", "bounds,constant")
+        self.assertEqual(r.code, 0, r.err)
+        self.assertIn("bounds: off by one  < -> <=", r.out)
+        self.assertNotIn("index:", r.out)
+        self.assertEqual(fiel("mutate", self.task).code, 2)
+        self.assertEqual(fiel("mutate", self.task, self.kernel, "--kinds", "bound").code, 2)
+        self.assertEqual(fiel("mutate", self.task, self.task).code, 2)
+
+
 TORCH_TASK = """import torch
 
 class Model(torch.nn.Module):

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "fake_session.h"
+#include "judge/groundwork.h"
 #include "judge/judge.h"
 
 namespace fiel::judge {
@@ -541,6 +543,83 @@ TEST(Strict, SkippedShapesAreListed) {
   EXPECT_EQ(v.status, VerdictStatus::correct);
   ASSERT_EQ(v.skipped_shapes.size(), 1u);
   EXPECT_EQ(v.skipped_shapes[0].shape_set, "irregular");
+}
+
+std::set<std::string> failed_probes(const Verdict& v) {
+  std::set<std::string> names;
+  for (const ProbeResult& p : v.probes)
+    if (p.outcome == ProbeOutcome::failed) names.insert(std::string(name_of(p.probe)));
+  return names;
+}
+
+TEST(Survey, GoesOnAfterAFailureAndKeepsTheFirst) {
+  // Wrong on large values, and on what special values become.
+  const FakeProcess process = [] {
+    return [](FakeCall& c) {
+      add(c);
+      for (int64_t i = 0; i < c.numel(c.request.outputs[0]); ++i)
+        if (!(std::fabs(c.out(0)[i]) < 150)) c.out(0)[i] = 0;
+    };
+  };
+  const Verdict plain = judge(add_task(), process);
+  JudgeOptions options;
+  options.survey = true;
+  const Verdict survey = judge(add_task(), process, options);
+  EXPECT_EQ(survey.status, plain.status);
+  EXPECT_EQ(survey.reason, plain.reason);
+  EXPECT_EQ(failed_probes(plain).size(), 1u);
+  EXPECT_TRUE(survey.witness.has_value());
+  const auto seen = failed_probes(survey);
+  for (const char* name : {"offset-mean", "outliers", "special-values"})
+    EXPECT_TRUE(seen.contains(name)) << name;
+  for (const char* name : {"ties", "constant", "one-hot"})
+    EXPECT_FALSE(seen.contains(name)) << name;
+}
+
+TEST(Survey, OfARightKernelIsTheJudgement) {
+  JudgeOptions options;
+  options.survey = true;
+  auto process = [] { return [](FakeCall& c) { add(c); }; };
+  EXPECT_EQ(to_json(judge(add_task(), process, options)).dump(),
+            to_json(judge(add_task(), process)).dump());
+}
+
+TEST(Survey, ACrashEndsTheShapeNotTheSurvey) {
+  JudgeOptions options;
+  options.survey = true;
+  const Verdict v = judge(
+      add_task(),
+      [] { return [](FakeCall& c) { c.outcome.status = worker::CallStatus::crashed; }; }, options);
+  EXPECT_EQ(v.status, VerdictStatus::runtime_error);
+  std::set<std::string> shapes;
+  for (const ProbeResult& p : v.probes)
+    if (p.outcome == ProbeOutcome::failed && p.probe != Probe::schedules) {
+      EXPECT_TRUE(shapes.insert(p.shape_set).second) << p.shape_set;
+    }
+  EXPECT_GE(shapes.size(), 3u);
+}
+
+TEST(Survey, ACallThatDoesNotEndEndsIt) {
+  JudgeOptions options;
+  options.survey = true;
+  const Verdict v = judge(
+      add_task(),
+      [] { return [](FakeCall& c) { c.outcome.status = worker::CallStatus::timeout; }; }, options);
+  EXPECT_EQ(v.status, VerdictStatus::timeout);
+  EXPECT_EQ(v.resources.calls, 1u);
+}
+
+TEST(Groundwork, ChangesNoVerdict) {
+  const task::Task task = add_task();
+  const auto process = [](int64_t limit) -> FakeProcess {
+    return [limit] { return [limit](FakeCall& c) { add(c, limit); }; };
+  };
+  JudgeOptions shared;
+  shared.groundwork = std::make_shared<Groundwork>();
+  for (const int64_t limit : {INT64_MAX, int64_t{700}, INT64_MAX, int64_t{1}})
+    EXPECT_EQ(to_json(judge(task, process(limit), shared)).dump(),
+              to_json(judge(task, process(limit))).dump())
+        << limit;
 }
 
 }  // namespace

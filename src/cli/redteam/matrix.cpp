@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "base/text.h"
 
@@ -12,8 +11,6 @@ namespace fiel::cli {
 namespace {
 
 using judge::Protocol;
-
-constexpr double kZ = 1.959963984540054;  // the 97.5 % quantile of the normal distribution
 
 bool contains(const std::vector<std::string>& list, const std::string& word) {
   return std::find(list.begin(), list.end(), word) != list.end();
@@ -63,11 +60,7 @@ Outcome outcome_of(const CaseFolder& c, const Cell& cell, int64_t exit_code) {
   return cell.harmless ? Outcome::harmless : Outcome::fooled;
 }
 
-Json json_of(const Rate& r) {
-  return Json::object({{"count", r.count}, {"of", r.of}, {"low", r.low}, {"high", r.high}});
-}
-
-std::string percent(const Rate& r) {
+std::string percent(const judge::Rate& r) {
   if (r.of == 0) return "none judged";
   return fmt::format("{} of {} ({:.1f} %, 95 %: {:.1f} to {:.1f} %)", r.count, r.of,
                      100.0 * static_cast<double>(r.count) / static_cast<double>(r.of), 100 * r.low,
@@ -110,17 +103,6 @@ std::string rate_lines(const Matrix& m, std::string_view begin) {
 
 }  // namespace
 
-Rate wilson(uint64_t count, uint64_t of) {
-  if (of == 0) return {0, 0, 0, 1};
-  const auto n = static_cast<double>(of);
-  const double p = static_cast<double>(count) / n, z2 = kZ * kZ;
-  const double centre = (p + z2 / (2 * n)) / (1 + z2 / n);
-  const double half = kZ / (1 + z2 / n) * std::sqrt(p * (1 - p) / n + z2 / (4 * n * n));
-  const double low = count == 0 ? 0 : std::max(0.0, centre - half);
-  const double high = count == of ? 1 : std::min(1.0, centre + half);
-  return {count, of, low, high};
-}
-
 std::string_view name_of(Outcome outcome) {
   static constexpr std::array<std::string_view, 6> names = {"caught",   "FOOLED",   "harmless",
                                                             "accepted", "REJECTED", "unable"};
@@ -154,7 +136,7 @@ Matrix::Rates Matrix::rates(Protocol protocol) const {
     fooled += c.outcome == Outcome::fooled ? 1 : 0;
     rejected += c.outcome == Outcome::rejected ? 1 : 0;
   }
-  return {wilson(fooled, cheats), wilson(rejected, honest)};
+  return {judge::wilson(fooled, cheats), judge::wilson(rejected, honest)};
 }
 
 bool Matrix::held() const {
@@ -187,8 +169,8 @@ Json to_json(const Matrix& m) {
   j["rates"] = Json::object();
   for (Protocol p : m.protocols) {
     const Matrix::Rates r = m.rates(p);
-    j["rates"][judge::name_of(p)] =
-        Json::object({{"let_through", json_of(r.let_through)}, {"rejected", json_of(r.rejected)}});
+    j["rates"][judge::name_of(p)] = Json::object(
+        {{"let_through", judge::to_json(r.let_through)}, {"rejected", judge::to_json(r.rejected)}});
   }
   j["held"] = m.held();
   return j;

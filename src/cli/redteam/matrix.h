@@ -13,15 +13,9 @@
 
 #include "base/json.h"
 #include "cli/redteam/case_folder.h"
+#include "judge/rate.h"
 
 namespace fiel::cli {
-
-struct Rate {
-  uint64_t count = 0, of = 0;
-  double low = 0, high = 1;  ///< Wilson, 95 %
-};
-/// Wilson's score interval; [0, 1] of nothing.
-Rate wilson(uint64_t count, uint64_t of);
 
 enum class Outcome : uint8_t {
   caught,    ///< a cheat, not accepted
@@ -51,7 +45,7 @@ struct Matrix {
   std::vector<judge::Protocol> protocols;
   std::vector<Cell> cells;  ///< by case, then device, then protocol
   struct Rates {
-    Rate let_through, rejected;
+    judge::Rate let_through, rejected;
   };
   Rates rates(judge::Protocol protocol) const;
   bool held() const;

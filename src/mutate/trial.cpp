@@ -121,7 +121,14 @@ Status Trial::look_at_original() {
 
 Result<judge::Compiled> Trial::compile(const std::string& text) const {
   FIEL_TRY_STATUS(write_beside(folder_.path(), name_, text));
-  return judge::compile_candidate((folder_.path() / name_).string(), options_.request);
+  FIEL_TRY(judge::Compiled c,
+           judge::compile_candidate((folder_.path() / name_).string(), options_.request));
+  // A crowded machine is no fault of the mutant's: it is tried again, not counted.
+  if (c.built && (c.built->status == build::CompileStatus::timeout ||
+                  c.built->status == build::CompileStatus::limit))
+    return fail(ErrorCode::environment, "compiling a mutant: " + c.built->message,
+                "the same command goes on once the machine has more to give");
+  return c;
 }
 
 Result<Verdict> Trial::ask(const judge::SessionStarter& start, Protocol protocol,

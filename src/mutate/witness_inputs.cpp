@@ -58,7 +58,7 @@ struct Field {
 
 /// Element i of a tensor in a style; special values are planted afterwards.
 double value_of(Style style, const Draws& d, const Field& f, int64_t i) {
-  const double span = f.narrow ? 0.3 : 1;  // fewer exponent bits, gentler exponents
+  const double span = f.narrow ? 0.7 : 1;  // fewer exponent bits; what overflows is left out
   const int64_t row = i / f.columns;
   switch (style) {
     case Style::symmetric:
@@ -80,7 +80,7 @@ double value_of(Style style, const Draws& d, const Field& f, int64_t i) {
     case Style::heavy_tails:
       return std::clamp(std::tan(std::numbers::pi * (d.uniform(i) - 0.5)), -2e3 * span, 2e3 * span);
     case Style::shifted:
-      return d.normal(i) + (d.coin(1) ? 1 : -1) * std::pow(10, span * d.between(0, 0, 3.3));
+      return d.normal(i) + (d.coin(1) ? 1 : -1) * std::pow(10, span * d.between(0, 0, 4.5));
     case Style::rows: {
       const double scale = std::exp2(span * (12 * d.uniform(f.n + 2 * row) - 6));
       return scale * (d.normal(i) + 20 * (d.uniform(f.n + 2 * row + 1) - 0.5));
@@ -184,8 +184,8 @@ std::shared_ptr<const task::Instance> instance_at(const task::Task& task, const 
   return std::make_shared<const task::Instance>(std::move(*made));
 }
 
-constexpr std::array<int64_t, 36> kSizes = {
-    2,  3,  4,  5,  6,  8,   12,  15,  16,  20,  24,  27,  31,  32,  33,  40,  47,  48,
+constexpr std::array<int64_t, 37> kSizes = {
+    1,  2,  3,  4,  5,  6,   8,   12,  15,  16,  20,  24,  27,  31,  32,  33,  40,  47,  48,
     63, 64, 65, 80, 96, 100, 127, 128, 129, 160, 255, 256, 257, 384, 512, 513, 777, 1025};
 constexpr std::array<int64_t, 3> kLongSizes = {2052, 4099, 9001};
 

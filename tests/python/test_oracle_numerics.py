@@ -212,5 +212,75 @@ class Numerics(unittest.TestCase):
             oracle.ask("release", case=case)
 
 
+def tf32(x: torch.Tensor, truncate: bool) -> torch.Tensor:
+    """What a tensor core makes of fp32 operands: cut, or rounded first."""
+    bits = x.contiguous().view(torch.int32)
+    bits = bits if truncate else bits + 0x0FFF + (bits >> 13 & 1)
+    return torch.where(torch.isfinite(x), (bits & ~0x1FFF).view(torch.float32), x)
+
+
+class Kinks(unittest.TestCase):
+    """Products in TF32 that a clamp, a maximum or a threshold follows: an element beside the kink moves
+    by errors of that class, though not by those of float32."""
+
+    BODIES = ("torch.relu(y)", "torch.clamp(y * 2, 0.0, 1.0) / 2", "torch.nn.functional.hardtanh(y)",
+              "torch.relu(y).mean((2, 3))", "torch.nn.functional.max_pool2d(torch.relu(y), 2)")
+    SOURCE = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Conv2d(16, 32, 3)
+        self.shift = torch.nn.Parameter(torch.full((32, 1, 1), -0.3))
+    def forward(self, x):
+        y = self.layer(x) + self.shift
+        return {body}
+def get_inputs():
+    return [torch.rand(4, 16, 20, 20)]
+"""
+
+    def judged(self, oracle, body: str, case: int, product) -> dict:
+        held = oracle.oracle.cases.get(case)
+        oracle.task.use_weights(held.weights)
+        model = oracle.task.model
+
+        def answer(inputs):
+            y = product(inputs[0], model.layer.weight, model.layer.bias) + model.shift
+            return eval(body, {"torch": torch, "y": y})
+
+        with torch.no_grad():
+            return oracle.judge(case, answer, lowest="tf32")
+
+    def test_an_honest_product_in_tf32_passes(self):
+        for body in self.BODIES:
+            oracle = Oracle(self.SOURCE.format(body=body))
+            for seed in range(4):
+                for probe in ("task-inputs", "mixed-signs", "offset-mean", "scale-range"):
+                    case = oracle.prepare(probe, seed=seed, weights=seed)["case"]
+                    for truncate in (False, True):
+                        reply = self.judged(oracle, body, case, lambda x, w, b: torch.nn.functional.conv2d(
+                            tf32(x, truncate), tf32(w, truncate), b))
+                        self.assertTrue(passed(reply), (body, seed, probe, truncate, reply["outputs"]))
+                    oracle.ask("release", case=case)
+            oracle.close()
+
+    def test_a_lost_product_is_still_seen(self):
+        """One input channel of sixteen left out, or bf16 where TF32 is the lowest class. Over a mean of
+        hundreds bf16 rounded to nearest is as good as TF32 that is cut, whose errors do not average out."""
+        for body in self.BODIES:
+            oracle = Oracle(self.SOURCE.format(body=body))
+            case = oracle.prepare("mixed-signs", seed=1, weights=1)["case"]
+
+            def lacking(x, w, b):
+                return torch.nn.functional.conv2d(x[:, 1:], w[:, 1:], b)
+
+            def coarse(x, w, b):
+                return torch.nn.functional.conv2d(x.bfloat16().float(), w.bfloat16().float(), b)
+
+            for product in (lacking,) if "mean" in body else (lacking, coarse):
+                self.assertFalse(passed(self.judged(oracle, body, case, product)), body)
+            oracle.close()
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -22,6 +22,10 @@ FEW_TRIALS_FLOPS, FEWEST_TRIALS_FLOPS = 5e7, 1e11  # of a CPU
 MANY_OPERATIONS = 2000  # a recurrent net: each costs a tenth of a millisecond a trial
 FEW_TRIALS_ELEMENTS, FEWEST_TRIALS_ELEMENTS = 1 << 26, 1 << 28
 _GPU_FASTER = 1000  # in float64, H200 against two cores
+# Errors that a clamp lets through: an element `e` units from its kink passes on up to 4 - e of the 4 that
+# an error reaches (docs/numerics.md); shifted by 6 it moves by (6 - e) / 6, and 8 of those are allowed.
+_REACH = 6.0
+_UNIT_TF32 = 2.0**-11
 _BLOCK = 64  # neighbours whose mean sensitivity stands in for missing trials
 _DOUBLES_KEPT = 1 << 26  # elements whose sensitivity is kept in float64
 
@@ -143,9 +147,14 @@ def _measure(wide: Wide, run: Float64, items: list[Expected], seed, systematic, 
     def drawn(trial):
         return Float64(Perturbation(seed, trial, trials, systematic), brief=many, first=run.first)
 
-    def computed(trial):
-        spread = Perturbation(seed + 2, trial, TRIALS, systematic, diagonal=True)
-        return Float64(spread, brief=many, first=run.first)
+    # Products may run in a lower class: then they move by so much more.
+    contracted = max(1.0, _UNIT_TF32 / unit) if run.contracts else 1.0
+    reach = _REACH * contracted
+
+    def shifted(trial):
+        shift = Perturbation(seed, trial, 2, systematic, side=1 - 2 * trial, reach=_REACH,
+                             contracted=contracted)
+        return Float64(shift, brief=many, first=run.first)
 
     computes = run.adds and run.operations <= MANY_OPERATIONS
     alone = run.first is not None and run.rounding_operations == 1
@@ -153,7 +162,7 @@ def _measure(wide: Wide, run: Float64, items: list[Expected], seed, systematic, 
         for item, sensitivity in zip(items, _moved(wide, items, trials, unit, drawn, not (computes and run.contracts))):
             item.model.sensitivity = sensitivity
     if computes:
-        for item, least in zip(items, _moved(wide, items, 1, unit, computed, False)):
+        for item, least in zip(items, _moved(wide, items, 2, reach * unit, shifted, False, furthest=True)):
             drawn_one = item.model.sensitivity
             item.model.sensitivity = least if drawn_one is None else _at_least(drawn_one, least)
     run.first = None  # holds tensors of the task's size
@@ -180,16 +189,16 @@ def _trials(wide: Wide, run: Float64, items: list[Expected], parts: float) -> in
     return FEW_TRIALS if few or largest > FEW_TRIALS_ELEMENTS else TRIALS
 
 
-def _at_least(drawn: torch.Tensor, computed: torch.Tensor) -> torch.Tensor:
-    """Trials leave an element in millions looking insensitive by chance; what the contractions alone
-    amount to is computed for each, and half of that variance is its least."""
+def _at_least(drawn: torch.Tensor, shifted: torch.Tensor) -> torch.Tensor:
+    """Trials leave an element in millions looking insensitive by chance, and one that a clamp or a
+    maximum hides, though the errors of its class bring it out: it moves where all products are shifted."""
     for index, _ in row_major_pieces(drawn.shape, pieces_of(drawn)):
-        torch.maximum(drawn[index], computed[index].mul_(0.5**0.5), out=drawn[index])
+        torch.maximum(drawn[index], shifted[index], out=drawn[index])
     return drawn
 
 
-def _moved(wide, items, trials, unit, mode_of, pool: bool) -> list[torch.Tensor]:
-    """By how much each element moves, in rms over the trials, in units of `unit`."""
+def _moved(wide, items, trials, unit, mode_of, pool: bool, furthest: bool = False) -> list[torch.Tensor]:
+    """By how much each element moves, in units of `unit`: in rms over the trials, or the furthest."""
     sums, finite = [], []
     for item in items:
         size = item.reference.numel()
@@ -206,9 +215,9 @@ def _moved(wide, items, trials, unit, mode_of, pool: bool) -> list[torch.Tensor]
             if value is None or value.shape != item.reference.shape:
                 total.fill_(torch.inf)  # as many results as the data say: no bound holds
                 continue
-            _add_square(item.reference, value, total, 1 / unit, ordinary)
+            _add_square(item.reference, value, total, 1 / unit, ordinary, furthest)
     for item, total in zip(items, sums):
-        total.div_(trials)
+        total.div_(1 if furthest else trials)
         if pool and trials < TRIALS and item.reference.is_floating_point():
             _pool_neighbours(total.view(-1), trials)
         total.sqrt_()
@@ -229,7 +238,7 @@ def _pool_neighbours(squares: torch.Tensor, trials: int) -> None:
                 part.mul_(trials).add_(mean, alpha=weight).div_(trials + weight)
 
 
-def _add_square(reference, moved, total, scale: float, ordinary: bool) -> None:
+def _add_square(reference, moved, total, scale: float, ordinary: bool, furthest: bool) -> None:
     for index, _ in row_major_pieces(reference.shape, pieces_of(reference)):
         a, b = reference[index], moved[index]
         if not a.is_complex():
@@ -240,7 +249,8 @@ def _add_square(reference, moved, total, scale: float, ordinary: bool) -> None:
         if not ordinary:
             still = (a == b) | ~torch.isfinite(a)
             square.masked_fill_(still, 0)
-        total[index] += square.to(total.dtype)
+        square = square.to(total.dtype)
+        total[index] = torch.maximum(total[index], square) if furthest else total[index] + square
 
 
 def _kept(tensor: torch.Tensor, shared: set) -> torch.Tensor:

@@ -16,8 +16,10 @@ _SMALL, _POOL = 1 << 16, 1 << 20  # elements
 
 class Perturbation:
     def __init__(self, seed: int, trial: int, trials: int, systematic: bool, storage_skip=None,
-                 diagonal: bool = False):
-        self.diagonal = diagonal  # only results of contractions move, by their own deviation
+                 side: int = 0, reach: float = 1.0, contracted: float = 1.0):
+        # Not 0: only results of contractions and sums move, all of them up (1) or down (-1), by `reach`
+        # of their own deviations, products by `contracted` times as much.
+        self.side, self.reach, self.contracted = side, reach, contracted
         self.seed, self.trial, self.trials = seed, trial, trials
         self.systematic = systematic
         self.storage_skip = storage_skip  # not None: only what storing in narrow types rounds
@@ -39,6 +41,10 @@ class Perturbation:
             signs = self._signs(flat[at].numel(), source, k, tensor.device)
             torch.addcmul(flat[at], flat[at] if by is None else by[at], signs, value=amount, out=out[at])
         return out.reshape(tensor.shape)
+
+    def shifted(self, tensor: torch.Tensor, amount: float, scale: torch.Tensor) -> torch.Tensor:
+        """tensor + side · amount · scale."""
+        return torch.add(tensor, scale, alpha=self.side * amount)
 
     def signed(self, tensor: torch.Tensor, source: int) -> torch.Tensor:
         """tensor with the signs of this trial."""

@@ -128,7 +128,7 @@ class Float64(TorchDispatchMode):
         repeats = move is not None and move.storage_skip is None and self.rounding_operations == 1
         if not repeats or self.first is None or not self.first.valid(name):
             return None
-        if move.diagonal:
+        if move.side:
             return self.first.result
         return self.first.moved(move, UNIT_FP32 * growth(length, move.systematic), source)
 
@@ -145,7 +145,7 @@ class Float64(TorchDispatchMode):
         flops = 2.0 * steps * sum(t.numel() for t in matrices if t is not tensors[0])
         self.flops["contracting"] = self.flops.get("contracting", 0.0) + flops
         move, slot = self.perturbation, 0
-        moves = move is not None and move.storage_skip is None and not move.diagonal
+        moves = move is not None and move.storage_skip is None and not move.side
         amount = UNIT_FP32 * growth(length, move.systematic) if moves else 0.0
 
         def moved(value):
@@ -168,7 +168,7 @@ class Float64(TorchDispatchMode):
         move = self.perturbation
         amount = 0.0
         # With thousands of operators only sums' operands move: elsewhere the result's change does.
-        wanted = not exact and (length > 1 or not self.brief) and not (move and move.diagonal)
+        wanted = not exact and (length > 1 or not self.brief) and not (move and move.side)
         if move is not None and move.storage_skip is None and wanted:
             amount = UNIT_FP32 * growth(length, move.systematic)
         kept = never_replaced(func._schema.name)
@@ -194,8 +194,8 @@ class Float64(TorchDispatchMode):
 
     def _rounded(self, func, name, args, kwargs, result, exact, length, source, dtype):
         move = self.perturbation
-        if move.diagonal:
-            return result if exact else self._spread(func, name, args, kwargs, result, length, source)
+        if move.side:
+            return result if exact else self._spread(func, name, args, kwargs, result, length)
         if move.storage_skip is None:
             if exact:
                 return result
@@ -226,7 +226,7 @@ class Float64(TorchDispatchMode):
             return type(result)(one(t) for t in result)
         return one(result)
 
-    def _spread(self, func, name, args, kwargs, result, length, source):
+    def _spread(self, func, name, args, kwargs, result, length):
         """A contraction's or sum's result, moved by what its rounding amounts to, element by element."""
         move = self.perturbation
         if not is_known(name):
@@ -235,8 +235,10 @@ class Float64(TorchDispatchMode):
         found = self.first if known else Contraction.of(func, args, kwargs, result, length)
         if found is None:
             return result
-        amount = UNIT_FP32 * growth(length, move.systematic)
-        return move.move(result, amount, source, found.deviation())
+        amount = move.reach * UNIT_FP32 * growth(length, move.systematic)
+        if contracts(name):
+            amount *= move.contracted
+        return move.shifted(result, amount, found.deviation())
 
     def _counted(self, func, args, kwargs):
         result = func(*args, **kwargs)

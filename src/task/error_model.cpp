@@ -206,12 +206,16 @@ Result<Tensor> deviation(const NodePlan& plan, const std::vector<Tensor>& operan
   return out;
 }
 
-/// How far the outputs move when the products alone do, each element by its own deviation. Trials
-/// leave an element in millions looking insensitive by chance; this is computed for each.
-Result<std::vector<Tensor>> products_alone(const NodeEvaluation& nodes,
-                                           const std::vector<Tensor>& inputs,
-                                           const std::vector<Tensor>& reference, uint64_t seed,
-                                           double unit, const Amount& rounding) {
+/// By how much products are shifted to see what moves beside a kink: by kReach of their own
+/// deviations, in the class that they may run in.
+///
+/// An error reaches 4 units (docs/numerics.md). Of an element that is e units from a clamp's border
+/// it lets 4 - e through; shifted by 6 the element moves by (6 - e) / 6, of which a bound allows 8.
+constexpr double kReach = 6;
+
+/// All products shifted to one side.
+Result<std::vector<Tensor>> shifted(const NodeEvaluation& nodes, const std::vector<Tensor>& inputs,
+                                    const Amount& amount) {
   std::vector<Tensor> operands;
   Status failure;
   NodeHooks hooks;
@@ -227,29 +231,43 @@ Result<std::vector<Tensor>> products_alone(const NodeEvaluation& nodes,
       failure = fail(spread.error());
       return;
     }
-    const uint64_t key = mix(seed + plan.node);
-    const double amount = rounding(plan);
+    const double by = amount(plan);
     double* y = v.data_as<double>();
     const double* s = spread->data_as<double>();
     for (int64_t i = 0; i < v.numel(); ++i)
-      if (std::isfinite(s[i]))
-        y[i] += (mix(key ^ static_cast<uint64_t>(i)) & 1) != 0 ? amount * s[i] : -amount * s[i];
+      if (std::isfinite(s[i])) y[i] += by * s[i];
   };
-  std::vector<Tensor> sums = zeros_like(reference);
-  FIEL_TRY(const std::vector<Tensor> moved, nodes.run(inputs, hooks));
+  FIEL_TRY(std::vector<Tensor> moved, nodes.run(inputs, hooks));
   FIEL_TRY_STATUS(failure);
-  for (size_t o = 0; o < sums.size(); ++o) {
-    add_square(reference[o], moved[o], sums[o]);
-    finish(sums[o], 1, unit);
-  }
-  return sums;
+  return moved;
 }
 
-/// Half of the variance that the products alone amount to is the least that an element has.
-void raise_to(Tensor& drawn, const Tensor& computed) {
-  double* s = drawn.data_as<double>();
-  const double* least = computed.data_as<double>();
-  for (int64_t i = 0; i < drawn.numel(); ++i) s[i] = std::max(s[i], std::sqrt(0.5) * least[i]);
+void raise_to(Tensor& sensitivity, const Tensor& least) {
+  double* s = sensitivity.data_as<double>();
+  const double* other = least.data_as<double>();
+  for (int64_t i = 0; i < sensitivity.numel(); ++i) s[i] = std::max(s[i], other[i]);
+}
+
+/// How far the outputs move when the products alone do, up or down, in units of `unit`. Trials
+/// leave an element in millions looking insensitive by chance, and one that a clamp or a maximum
+/// hides, though the errors of its class bring it out. `lowered`: how many units that class's are.
+Result<std::vector<Tensor>> products_alone(const NodeEvaluation& nodes,
+                                           const std::vector<Tensor>& inputs,
+                                           const std::vector<Tensor>& reference, double unit,
+                                           double lowered, const Amount& rounding) {
+  std::vector<Tensor> furthest = zeros_like(reference);
+  for (const double side : {1.0, -1.0}) {
+    const double reach = kReach * lowered;
+    const Amount amount = [&](const NodePlan& plan) { return side * reach * rounding(plan); };
+    FIEL_TRY(const std::vector<Tensor> moved, shifted(nodes, inputs, amount));
+    std::vector<Tensor> squares = zeros_like(reference);
+    for (size_t o = 0; o < squares.size(); ++o) {
+      add_square(reference[o], moved[o], squares[o]);
+      finish(squares[o], 1, unit * reach);
+      raise_to(furthest[o], squares[o]);
+    }
+  }
+  return furthest;
 }
 
 /// One product and nothing else that rounds: what is computed says all.
@@ -272,14 +290,15 @@ bool is_output(const graph::Graph& graph, uint32_t node) {
 Result<std::vector<Tensor>> sensitivities(const NodeEvaluation& nodes,
                                           const std::vector<Tensor>& inputs,
                                           const std::vector<Tensor>& reference, uint64_t seed,
-                                          uint32_t trials, double unit, const Amount& rounding) {
+                                          uint32_t trials, double unit, double lowered,
+                                          const Amount& rounding) {
   if (is_product_alone(nodes, reference))
-    return products_alone(nodes, inputs, reference, seed, unit, rounding);
+    return products_alone(nodes, inputs, reference, unit, lowered, rounding);
   FIEL_TRY(std::vector<Tensor> drawn,
            measure(nodes, inputs, reference, seed, trials, unit, rounding, rounding));
   if (std::none_of(nodes.plans().begin(), nodes.plans().end(), is_product)) return drawn;
   FIEL_TRY(const std::vector<Tensor> least,
-           products_alone(nodes, inputs, reference, seed + 2, unit, rounding));
+           products_alone(nodes, inputs, reference, unit, lowered, rounding));
   for (size_t o = 0; o < drawn.size(); ++o) raise_to(drawn[o], least[o]);
   return drawn;
 }
@@ -326,9 +345,15 @@ Result<std::vector<ErrorModel>> error_models(const Instance& instance, const Tas
   };
   const uint32_t trials = instance.cost.flops > kFewTrialsFlops ? kFewTrials : kTrials;
   const double unit = u * growth(instance.cost.reduction_length, options.systematic);
-  FIEL_TRY(std::vector<Tensor> sensitivity,
-           sensitivities(nodes, inputs, reference, mix(options.seed), trials, unit, rounding));
   FIEL_TRY(const bool exact, factors_are_tf32(nodes, inputs));
+  const bool may_be_tf32 = std::any_of(models.begin(), models.end(), [](const ErrorModel& m) {
+    return m.lowest == NumericsClass::tf32;
+  });
+  const double tf32_unit = exact ? kExactOperandsUnit : ErrorModel{}.tf32_unit;
+  const double lowered = may_be_tf32 ? std::max(1.0, tf32_unit / unit) : 1;
+  FIEL_TRY(
+      std::vector<Tensor> sensitivity,
+      sensitivities(nodes, inputs, reference, mix(options.seed), trials, unit, lowered, rounding));
   for (size_t o = 0; o < models.size(); ++o) {
     models[o].sensitivity = std::move(sensitivity[o]);
     if (exact) models[o].tf32_unit = kExactOperandsUnit;

@@ -164,6 +164,42 @@ std::string task_text(const std::string& expression) {
          "[shapes]\nsmall = { M = 700, K = 40, N = 900 }\n";
 }
 
+/// The product of operands that were rounded to a type, then the rest of the expression exactly.
+std::vector<Tensor> with_operands_in(const Instance& at, const std::vector<Tensor>& inputs,
+                                     DType type) {
+  std::vector<Tensor> rounded;
+  for (const Tensor& t : inputs) rounded.push_back(t.to(type).to(DType::f32));
+  std::vector<Tensor> outputs = *at.reference(rounded);
+  for (Tensor& t : outputs) t = t.to(DType::f32);
+  return outputs;
+}
+
+/// An element beside a clamp's border, or in the shadow of a maximum, moves by errors of TF32,
+/// though not by those of float32.
+TEST(ProductSensitivity, WhatAClampHidesMovesByTheErrorsOfItsClass) {
+  for (const char* expression :
+       {"y = relu(matmul(a, b) - 0.5)", "y = clamp(matmul(a, b) * 2, 0, 1)",
+        "y = hardtanh(matmul(a, b)) * 3", "y = hardswish(relu(matmul(a, b)))"}) {
+    Result<Task> task = parse_task(task_text(expression), "clamped");
+    ASSERT_TRUE(task) << expression << ": " << to_string(task.error());
+    task->shape_sets[0].symbols = {{"M", 64}, {"K", 96}, {"N", 80}};
+    const Instance at = *task->instantiate(task->shape_sets[0]);
+    for (uint64_t seed = 1; seed < 9; ++seed) {
+      const std::vector<Tensor> inputs = draw_inputs(at, "normal", seed);
+      const std::vector<Tensor> reference = *at.reference(inputs);
+      ErrorModelOptions options;
+      options.seed = seed;
+      const auto m = error_models(at, *task, inputs, reference, options);
+      ASSERT_TRUE(m);
+      Judged j = judge(reference, with_operands_in(at, inputs, DType::tf32), *m);
+      EXPECT_TRUE(j.accepted) << expression << " " << seed << ": " << j.reason;
+      EXPECT_EQ(j.numerics, NumericsClass::tf32) << expression;
+      j = judge(reference, with_operands_in(at, inputs, DType::bf16), *m);
+      EXPECT_FALSE(j.accepted) << expression << " " << seed;
+    }
+  }
+}
+
 /// Few trials once left one element in millions with a tenth of its sensitivity.
 TEST(ProductSensitivity, NoElementIsFarBelowTheExactOne) {
   for (const char* expression : {"y = matmul(a, b)", "y = matmul(a, b) * 1.0 + 0.0"}) {

@@ -155,6 +155,9 @@ search::FielJudgeOptions judge_options(const Arguments& arguments, const task::T
   o.python = arguments.value("--python").value_or("");
   o.budget = arguments.value("--judge-budget").value_or("quick");
   if (arguments.has("--require-isolation")) o.more.push_back("--require-isolation");
+  if (const auto words = arguments.value("--judge"))
+    for (const std::string_view word : split(*words, ' '))
+      if (!word.empty()) o.more.emplace_back(word);
   for (const task::ShapeSet& s : task.shape_sets) o.visible_shapes.push_back(s.name);
   return o;
 }
@@ -164,6 +167,15 @@ std::string score_text(const search::Outcome& o) {
     return fmt::format("{:.3f}x (at least {:.3f}x)", o.score, o.score_low);
   if (o.measure == search::Measure::stand_in) return fmt::format("stand-in {:.4f}", o.score);
   return o.correct() ? "not measured" : "";
+}
+
+/// Why a right kernel has no number to compare it by.
+std::string why_unmeasured(const search::Outcome& o) {
+  if (!o.correct() || o.measure != search::Measure::nothing) return "";
+  for (const std::string_view line : split(o.feedback, '\n'))
+    if (line.starts_with("speed: ") || line.starts_with("there is no profile"))
+      return fmt::format("      {}\n", printable(line, 200));
+  return "";
 }
 
 std::string line_of(const search::Candidate& c) {
@@ -179,7 +191,7 @@ search::SearchOptions search_options(const Plan& plan, const Context& context, K
   o.judge_best_again = !plan.arguments.has("--once");
   o.interrupted = context.interrupted;
   o.on_judged = [&context](const search::Candidate& c, const search::Candidate&) {
-    context.story(line_of(c));
+    context.story(line_of(c) + why_unmeasured(c.outcome));
   };
   o.on_miss = [&context](const std::string& why) {
     context.story(fmt::format("      not judged: {}\n", printable(why, 300)));
@@ -284,6 +296,7 @@ std::vector<Flag> flags() {
       {"--budget", "N", "judged kernels (30)"},
       {"--device", "NAME", "virtual, cuda:N"},
       {"--judge-budget", "NAME", "of each judgement: quick (default), standard, thorough"},
+      {"--judge", "WORDS", "further flags of fiel judge: '--baselines default --time-budget 20'"},
       {"--seed", "N", "of the search's own draws (1)"},
       {"--turns", "N", "refine: kernels of a trajectory (8)"},
       {"--width", "N", "scale: kernels a round; beam: kernels that are kept (4)"},

@@ -111,6 +111,11 @@ constexpr std::string_view kTensorsOnly[] = {
     "maximum",   "minimum",     "fmax",       "fmin",        "atan2",   "hypot",
     "logaddexp", "logical_and", "logical_or", "logical_xor", "copysign"};
 
+/// A list of one means the same for every dimension; PyTorch's say it by a number.
+constexpr std::string_view kNumberForOne[] = {
+    "lp_pool1d",           "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
+    "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d", "split"};
+
 constexpr const char* kRotary = R"(def rotary_embedding(x, cos, sin, interleaved=False):
     half = x.shape[-1] // 2
     if cos.shape[-1] == half and half != x.shape[-1]:
@@ -165,10 +170,18 @@ std::string list_literal(const std::vector<T>& values, F&& each) {
   return out + "]";
 }
 
-std::string literal(std::string_view name, const Attribute& value) {
+bool is_whole(double v) { return std::fabs(v) < 0x1p53 && v == std::floor(v); }
+
+std::string literal(const std::string& op, std::string_view name, const Attribute& value) {
   if (const auto* v = std::get_if<bool>(&value)) return *v ? "True" : "False";
   if (const auto* v = std::get_if<int64_t>(&value)) return std::to_string(*v);
-  if (const auto* v = std::get_if<double>(&value)) return real_literal(*v);
+  // Integer tensors are scaled by whole numbers alone.
+  if (const auto* v = std::get_if<double>(&value))
+    return name == "alpha" && is_whole(*v) ? std::to_string(static_cast<int64_t>(*v))
+                                           : real_literal(*v);
+  const auto* whole = std::get_if<std::vector<int64_t>>(&value);
+  if (whole != nullptr && whole->size() == 1 && has(kNumberForOne, op))
+    return std::to_string(whole->front());
   if (const auto* v = std::get_if<std::vector<int64_t>>(&value))
     return list_literal(*v, [](int64_t n) { return std::to_string(n); });
   if (const auto* v = std::get_if<std::vector<double>>(&value))
@@ -186,7 +199,7 @@ class Arguments {
     for (const graph::Parameter& p : call.op->parameters) {
       if (p.kind == ParameterKind::attribute) {
         for (const auto& [name, value] : call.node->attributes)
-          if (name == p.name) add(p, literal(name, value));
+          if (name == p.name) add(p, literal(call.op->name, name, value));
       } else if (p.kind == ParameterKind::tensors) {
         std::vector<std::string> rest;
         for (; slot < call.inputs.size(); ++slot) rest.push_back(call.inputs[slot]);
@@ -279,6 +292,9 @@ std::string own_spelling(const TorchCall& call, const Arguments& a,
                : fmt::format("torch.count_nonzero({})", x());
   if (name == "sort" || name == "argsort")
     return fmt::format("torch.{}({}, stable=True{})", name, x(), optional({"dim", "descending"}));
+  if (name == "median")
+    return fmt::format("torch.median({}, dim={}{})", x(), a.value("dim", "-1"),
+                       optional({"keepdim"}));
   if (name == "cdist")
     return fmt::format("torch.cdist({}, compute_mode=\"donot_use_mm_for_euclid_dist\")", a.list());
   if (name == "batch_norm" || name == "instance_norm") return norm_expression(call, a);
@@ -289,6 +305,14 @@ std::string own_spelling(const TorchCall& call, const Arguments& a,
     return fmt::format("rotary_embedding({})", a.list());
   }
   return {};
+}
+
+/// The 0-dim tensor of a Python number. Reals in float64: PyTorch's default dtype would round them,
+/// and no tensor with dimensions becomes wider by it.
+std::string number_tensor(const std::string& number) {
+  const bool whole = number.find_first_not_of("0123456789-()") == std::string::npos;
+  const bool truth = number == "True" || number == "False";
+  return fmt::format("torch.tensor({}{})", number, whole || truth ? "" : ", dtype=torch.float64");
 }
 
 }  // namespace
@@ -334,7 +358,7 @@ Result<std::string> torch_expression(const TorchCall& asked, std::set<std::strin
   if (name == "neg") return "-" + call.inputs[0];
   for (size_t i = 0; i < call.inputs.size(); ++i)
     if (call.number[i] && (has(kTensorsOnly, name) || (i == 0 && name != "pow")))
-      call.inputs[i] = "torch.tensor(" + call.inputs[i] + ")";
+      call.inputs[i] = number_tensor(call.inputs[i]);
   Arguments arguments(call);
   if (std::string own = own_spelling(call, arguments, helpers); !own.empty()) return own;
   if (call.inputs.empty()) arguments.keyword("device", call.device);

@@ -70,8 +70,6 @@ Status CudaDevice::open(const vgpu::DeviceOptions& options) {
   // No line of the cache is set aside for one side of a comparison.
   (void)cu_->context_set_limit(kCuLimitPersistingL2, 0);
   FIEL_TRY_STATUS(check(cu_->stream_create(&clock_, kCuStreamNonBlocking), "cuStreamCreate"));
-  for (CUevent* e : {&call_begin_, &batch_begin_, &batch_end_})
-    FIEL_TRY_STATUS(check(cu_->event_create(e, 0), "cuEventCreate"));
   void* gate = nullptr;
   FIEL_TRY_STATUS(check(cu_->host_allocate(&gate, 64, kCuHostPortable | kCuHostDeviceMap),
                         "pinned memory for the gate"));

@@ -63,8 +63,11 @@ class CudaDevice final : public vgpu::Device, public Queue {
   Status place(uint64_t operation, uint64_t stream, std::span<const uint64_t> after,
                bool awaited) override;
   QueueEnd drain(int64_t deadline_ns) override;
-  void begin_times() override;
+  void begin_times(std::optional<Hold> hold = std::nullopt) override;
+  Status next_call() override;
   DeviceTimes end_times() override;
+  Result<uint64_t> map_page(void* page, uint64_t bytes) override;
+  void unmap_page(void* page) override;
   Status flush_l2() override;
 
   /// Memory of another process, as a descriptor of cuMemExportToShareableHandle.
@@ -105,11 +108,13 @@ class CudaDevice final : public vgpu::Device, public Queue {
   // cuda_queue.cpp
   Result<CUstream> stream_for(uint64_t number);
   Result<CUevent> take_event();
+  Result<CUevent> take_timed_event();
   Status close_operation();
   Status enter_batch(CUstream stream);
-  Status begin_batch();
+  Status begin_batch(CUstream stream);
+  Status begin_span(CUstream stream);
+  Status end_span();
   void open_gate() const;
-  Status end_batch_timing();
   QueueEnd lose(CUresult result);
   std::string take_printed();
   void count_queued();
@@ -141,7 +146,18 @@ class CudaDevice final : public vgpu::Device, public Queue {
   CUdeviceptr gate_address_ = 0;
   mutable bool gate_closed_ = false;
   mutable bool held_ = true;  ///< the gate stayed closed until the batch was complete
-  CUevent call_begin_ = nullptr, batch_begin_ = nullptr, batch_end_ = nullptr;
+  std::optional<Hold> hold_;  ///< instead of the gate
+  struct Span {               ///< a call's part of a batch
+    CUevent begin = nullptr, end = nullptr;
+    uint32_t call = 0;
+  };
+  std::vector<Span> spans_;
+  std::vector<CUevent> timed_events_;
+  size_t timed_events_taken_ = 0;
+  CUstream lead_ = nullptr;        ///< where the latest span's events are
+  std::vector<CUstream> in_span_;  ///< streams that follow its begin
+  bool span_open_ = false;
+  uint32_t call_ = 0;
   DeviceTimes times_;
   uint64_t flush_buffer_ = 0;
   int printed_fd_ = -1;

@@ -34,8 +34,12 @@ Result<uint64_t> CudaDevice::allocate(uint64_t bytes, std::string_view label) {
   CUdeviceptr base = 0;
   FIEL_TRY_STATUS(check(cu_->allocate(&base, b.mapped), "cuMemAlloc"));
   b.base = base;
+  // On a stream that no batch uses: what is queued, and may be held, is not waited for.
   FIEL_TRY_STATUS(check(cu_->fill_async(base, 0xff, b.mapped, clock_), "poisoning"));
-  FIEL_TRY_STATUS(settle());
+  if (CUresult r = wait_for(clock_, INT64_MAX); r != kCuSuccess) {
+    lost_ = r;
+    return fail(cu_->error(r, "waiting for the GPU"));
+  }
   uint64_t address = base + kRedZone;
   blocks_[address] = b;
   in_use_ += bytes;

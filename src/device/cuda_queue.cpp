@@ -1,9 +1,13 @@
 // Batches of work on a GPU's streams, and the times of a call.
 //
-// A timed batch: the clock's stream waits for a word in pinned memory (the gate), then records an
-// event; every stream that the batch uses waits for that event first; when all is queued the
-// clock's stream joins them, records the end, and the gate opens. Launch latency is thus outside.
-// Work that has to reach the host before it goes on opens the gate early, and the times say so.
+// A timed batch: its first stream waits for a word in pinned memory (the gate), then records an
+// event; every other stream waits for that event first; when all is queued the first stream joins
+// them, records the end, and the gate opens. Launch latency is thus outside. Work that has to reach
+// the host before it goes on opens the gate early, and the times say so.
+//
+// Under a hold the word is another process's, which no one here can write: several calls are queued
+// behind it, each between its own two events. Work that has to reach the host waits for the
+// release.
 #include <fmt/core.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,6 +33,7 @@ int64_t now_ns() {
 }
 
 double elapsed_ns(const CudaDriver& cu, CUevent from, CUevent to) {
+  if (from == nullptr || to == nullptr) return 0;
   float ms = 0;
   return cu.event_elapsed(&ms, from, to) == kCuSuccess ? static_cast<double>(ms) * 1e6 : 0;
 }
@@ -40,8 +45,8 @@ CUresult CudaDevice::wait_for(CUstream stream, int64_t deadline_ns) const {
     CUresult r = cu_->stream_query(stream);
     if (r != kCuNotReady) return r;
     if (now_ns() > deadline_ns) return kCuNotReady;
-    // Short work is awaited without sleeping; long work without burning a core.
-    if (turns > 20'000) {
+    // Short work is awaited without sleeping, and what is timed; long work without burning a core.
+    if (turns > 20'000 && !timing_) {
       timespec pause{0, 200'000};
       ::nanosleep(&pause, nullptr);
     }
@@ -70,28 +75,74 @@ Result<CUevent> CudaDevice::take_event() {
   return e;
 }
 
-Status CudaDevice::begin_batch() {
+Result<CUevent> CudaDevice::take_timed_event() {
+  if (timed_events_taken_ == timed_events_.size()) {
+    if (timed_events_.size() >= kMaxEvents)
+      return fail(ErrorCode::limit, "too many timed calls in a batch");
+    CUevent e = nullptr;
+    FIEL_TRY_STATUS(check(cu_->event_create(&e, 0), "cuEventCreate"));
+    timed_events_.push_back(e);
+  }
+  return timed_events_[timed_events_taken_++];
+}
+
+/// Timed work stands behind the hold or the gate, on the stream that is the batch's first.
+Status CudaDevice::begin_batch(CUstream stream) {
   queued_ = 1;
   if (!timing_) return {};
   ++times_.batches;
   held_ = true;
+  if (hold_)
+    return check(cu_->stream_wait_value(stream, hold_->address, hold_->value, kCuWaitGeq),
+                 "waiting for the release");
   *gate_ = 0;
   __sync_synchronize();
   FIEL_TRY_STATUS(
-      check(cu_->stream_wait_value(clock_, gate_address_, 1, kCuWaitGeq), "closing the gate"));
+      check(cu_->stream_wait_value(stream, gate_address_, 1, kCuWaitGeq), "closing the gate"));
   gate_closed_ = true;
-  CUevent begin = times_.batches == 1 ? call_begin_ : batch_begin_;
-  return check(cu_->event_record(begin, clock_), "cuEventRecord");
+  return {};
 }
 
-/// The first work of a stream in a batch follows the batch's begin.
+/// On the stream itself: an event on another one would add the way there and back to the span.
+Status CudaDevice::begin_span(CUstream stream) {
+  const bool follows = !spans_.empty() && spans_.back().end != nullptr && lead_ != stream;
+  if (follows)
+    FIEL_TRY_STATUS(
+        check(cu_->stream_wait_event(stream, spans_.back().end, 0), "cuStreamWaitEvent"));
+  FIEL_TRY(CUevent begin, take_timed_event());
+  spans_.push_back({begin, nullptr, call_});
+  lead_ = stream;
+  in_span_ = {stream};
+  span_open_ = true;
+  ++queued_;
+  return check(cu_->event_record(begin, stream), "cuEventRecord");
+}
+
+/// Joins the span's streams behind its end.
+Status CudaDevice::end_span() {
+  if (!span_open_) return {};
+  span_open_ = false;
+  for (CUstream s : in_span_) {
+    if (s == lead_) continue;
+    FIEL_TRY(CUevent e, take_event());
+    FIEL_TRY_STATUS(check(cu_->event_record(e, s), "cuEventRecord"));
+    FIEL_TRY_STATUS(check(cu_->stream_wait_event(lead_, e, 0), "cuStreamWaitEvent"));
+  }
+  FIEL_TRY(CUevent end, take_timed_event());
+  spans_.back().end = end;
+  ++queued_;
+  return check(cu_->event_record(end, lead_), "cuEventRecord");
+}
+
+/// The first work of a stream in a call follows the call's begin.
 Status CudaDevice::enter_batch(CUstream stream) {
-  if (queued_ == 0) FIEL_TRY_STATUS(begin_batch());
-  if (std::find(used_.begin(), used_.end(), stream) != used_.end()) return {};
-  used_.push_back(stream);
+  if (queued_ == 0) FIEL_TRY_STATUS(begin_batch(stream));
+  if (std::find(used_.begin(), used_.end(), stream) == used_.end()) used_.push_back(stream);
   if (!timing_) return {};
-  CUevent begin = times_.batches == 1 ? call_begin_ : batch_begin_;
-  return check(cu_->stream_wait_event(stream, begin, 0), "cuStreamWaitEvent");
+  if (!span_open_) return begin_span(stream);
+  if (std::find(in_span_.begin(), in_span_.end(), stream) != in_span_.end()) return {};
+  in_span_.push_back(stream);
+  return check(cu_->stream_wait_event(stream, spans_.back().begin, 0), "cuStreamWaitEvent");
 }
 
 Status CudaDevice::close_operation() {
@@ -131,21 +182,6 @@ void CudaDevice::open_gate() const {
   *gate_ = 1;
 }
 
-/// Joins all streams behind the end event; then lets the batch run.
-Status CudaDevice::end_batch_timing() {
-  Status joined;
-  for (CUstream s : used_) {
-    FIEL_TRY(CUevent e, take_event());
-    FIEL_TRY_STATUS(check(cu_->event_record(e, s), "cuEventRecord"));
-    FIEL_TRY_STATUS(check(cu_->stream_wait_event(clock_, e, 0), "cuStreamWaitEvent"));
-  }
-  FIEL_TRY_STATUS(check(cu_->event_record(batch_end_, clock_), "cuEventRecord"));
-  bool whole = held_;
-  open_gate();
-  times_.queued_whole = whole && times_.batches == 1;
-  return {};
-}
-
 std::string CudaDevice::take_printed() {
   if (printed_fd_ < 0) return {};
   ::fflush(stdout);
@@ -175,18 +211,16 @@ QueueEnd CudaDevice::drain(int64_t deadline_ns) {
   QueueEnd end;
   if (lost_ != kCuSuccess) return lose(lost_);
   if (queued_ == 0) return end;
-  if (timing_)
-    if (Status joined = end_batch_timing(); !joined) {
-      open_gate();
-      end = lose(kCuInvalidValue);
-      end.message = to_string(joined.error());
-      return end;
-    }
+  const Status joined = end_span();
+  times_.queued_whole = held_ && times_.batches == 1;
   open_gate();
+  if (!joined) {
+    end = lose(kCuInvalidValue);
+    end.message = to_string(joined.error());
+    return end;
+  }
   awaited_ = false;
-  std::vector<CUstream> all = used_;
-  if (timing_) all.push_back(clock_);
-  for (CUstream s : all) {
+  for (CUstream s : used_) {
     CUresult r = wait_for(s, deadline_ns);
     if (r == kCuNotReady) {
       end = lose(kCuLaunchTimeout);
@@ -198,12 +232,6 @@ QueueEnd CudaDevice::drain(int64_t deadline_ns) {
   // Device printf is flushed by waiting for the context, which is idle now.
   if (CUresult r = cu_->context_synchronize(); r != kCuSuccess) return lose(r);
   end.printed = take_printed();
-  if (timing_) {
-    CUevent begin = times_.batches == 1 ? call_begin_ : batch_begin_;
-    times_.busy_ns += elapsed_ns(*cu_, begin, batch_end_);
-    times_.span_ns = elapsed_ns(*cu_, call_begin_, batch_end_);
-    if (times_.batches > 1) times_.queued_whole = false;
-  }
   queued_ = 0;
   used_.clear();
   done_.clear();
@@ -214,15 +242,47 @@ QueueEnd CudaDevice::drain(int64_t deadline_ns) {
   return end;
 }
 
-void CudaDevice::begin_times() {
+void CudaDevice::begin_times(std::optional<Hold> hold) {
   times_ = {};
+  hold_ = hold;
+  spans_.clear();
+  timed_events_taken_ = 0;
+  call_ = 0;
   timing_ = true;
+}
+
+Status CudaDevice::next_call() {
+  FIEL_TRY_STATUS(usable());
+  FIEL_TRY_STATUS(close_operation());
+  ++call_;
+  return end_span();
 }
 
 DeviceTimes CudaDevice::end_times() {
   timing_ = false;
+  hold_.reset();
+  for (size_t i = 0, first = 0; i < spans_.size(); ++i) {
+    if (spans_[i].call != spans_[first].call) first = i;
+    times_.busy_ns += elapsed_ns(*cu_, spans_[i].begin, spans_[i].end);
+    const bool last = i + 1 == spans_.size() || spans_[i + 1].call != spans_[i].call;
+    if (last) times_.span_ns += elapsed_ns(*cu_, spans_[first].begin, spans_[i].end);
+  }
   return times_;
 }
+
+Result<uint64_t> CudaDevice::map_page(void* page, uint64_t bytes) {
+  FIEL_TRY_STATUS(usable());
+  FIEL_TRY_STATUS(
+      check(cu_->host_register(page, bytes, kCuHostPortable | kCuHostDeviceMap), "pinning a page"));
+  CUdeviceptr at = 0;
+  if (CUresult r = cu_->host_pointer(&at, page, 0); r != kCuSuccess) {
+    (void)cu_->host_unregister(page);
+    return fail(cu_->error(r, "cuMemHostGetDevicePointer"));
+  }
+  return at;
+}
+
+void CudaDevice::unmap_page(void* page) { (void)cu_->host_unregister(page); }
 
 Status CudaDevice::flush_l2() {
   FIEL_TRY_STATUS(usable());

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,13 +28,21 @@ struct QueueEnd {
   std::string printed;     ///< device printf
 };
 
-/// Device times of one call: everything that it put on any stream, between two events.
+/// Device times of a call, or of several one after the other: everything that each put on any
+/// stream, between two events.
 struct DeviceTimes {
-  double span_ns = 0;         ///< first start to last end
+  double span_ns = 0;         ///< first start to last end, summed over the calls
   double busy_ns = 0;         ///< the same without the pauses between batches
   uint32_t batches = 0;       ///< 1: the kernel never waited for the device itself
   bool queued_whole = false;  ///< one batch, all of it queued before the GPU began: no launch
                               ///< latency is in the span
+};
+
+/// A word of memory that the GPU sees: batches wait until it is at least `value`. Whoever may write
+/// the word lets them run.
+struct Hold {
+  uint64_t address = 0;
+  uint32_t value = 0;
 };
 
 class Queue {
@@ -49,9 +58,15 @@ class Queue {
                        bool awaited) = 0;
   /// Waits for everything that was queued.
   virtual QueueEnd drain(int64_t deadline_ns) = 0;
-  /// Times batches from here on: each is held back by a gate until it is queued, between events.
-  virtual void begin_times() = 0;
+  /// Times a call: its batches are held back until they are queued, by a gate or, where there is a
+  /// hold, until another process releases it.
+  virtual void begin_times(std::optional<Hold> hold = std::nullopt) = 0;
+  /// What follows is another call's, behind the last one: nothing is waited for.
+  virtual Status next_call() = 0;
   virtual DeviceTimes end_times() = 0;
+  /// Where the GPU sees whole pages of this process's memory; they stay until unmap_page().
+  virtual Result<uint64_t> map_page(void* page, uint64_t bytes) = 0;
+  virtual void unmap_page(void* page) = 0;
   /// Writes over the second-level cache and drops persisting lines.
   virtual Status flush_l2() = 0;
 };

@@ -50,7 +50,8 @@ struct CallRequest {
   std::vector<DeviceTensor> inputs, outputs;
   int64_t timeout_ms = 60'000;
   std::optional<vgpu::Schedule> schedule;  ///< overrides the session's for this call
-  bool every_stream = false;  ///< wait for all streams, as cudaDeviceSynchronize: nothing is unjoined
+  bool every_stream =
+      false;           ///< wait for all streams, as cudaDeviceSynchronize: nothing is unjoined
   bool timed = false;  ///< measure it: CallOutcome::times (on a GPU; calls before it warm it up)
   bool cold = true;    ///< timed: second-level cache flushed first
 };
@@ -71,6 +72,7 @@ struct CallTimes {
   double device_ns = 0;  ///< first start to last end of everything the call put on any stream
   double busy_ns = 0;    ///< the same without the pauses in which the kernel's host code waited
   double host_ns = 0;    ///< until fiel_run had returned; its requests are passed on by a channel
+  double lead_ns = 0;    ///< of that, until the device was first given work
   double wall_ns = 0;    ///< until the work was done
   uint32_t batches = 0;  ///< times that the host waited for the device; 1: at the end only
   bool queued_whole = false;  ///< no launch latency in device_ns

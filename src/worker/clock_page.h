@@ -18,8 +18,10 @@ struct ClockPage {
   std::atomic<int64_t> ready;              ///< 1 once in the loop
   std::atomic<int64_t> held, queued, release, holds;  ///< only of runners whose device can wait
   std::atomic<int64_t> reported;  ///< the number whose times are there, once `done` is
+  std::atomic<double> lead_ns;    ///< of an unheld sample: until the device was first given work
 };
-static_assert(sizeof(ClockPage) == 120 && offsetof(ClockPage, reported) == 112);
+static_assert(sizeof(ClockPage) == 128 && offsetof(ClockPage, release) == 96 &&
+              offsetof(ClockPage, lead_ns) == 120);
 static_assert(std::atomic<double>::is_always_lock_free);
 
 inline constexpr size_t kClockPageBytes = 4096;

@@ -2,9 +2,10 @@
 //
 //   ClockOutcome o = serve_clock(server, page, {slots, settings, call_timeout_ms});
 //
-// Every call of a sample is a call of fiel_run on the next slot, its work queued and timed as
-// CallRequest::timed says; the slots lie in windows that the oracle shares. The oracle flushes the
-// cache itself. The loop ends when it is told to leave, or with the first call that fails.
+// Every call of a sample is a call of fiel_run on the next slot; the slots lie in windows that the
+// oracle shares. A held sample is queued whole, behind the oracle's own word of the page, which the
+// GPU sees; others are run and timed call by call, as CallRequest::timed says. The oracle flushes
+// the cache itself. The loop ends when it is told to leave, or with the first call that fails.
 #pragma once
 
 #include <cstdint>

@@ -164,7 +164,7 @@ void write(WireWriter& w, const CallOutcome& o) {
   w.put<uint8_t>(o.times.has_value());
   if (!o.times) return;
   const CallTimes& t = *o.times;
-  w.put(t.device_ns).put(t.busy_ns).put(t.host_ns).put(t.wall_ns);
+  w.put(t.device_ns).put(t.busy_ns).put(t.host_ns).put(t.lead_ns).put(t.wall_ns);
   w.put(t.batches).put<uint8_t>(t.queued_whole);
 }
 CallOutcome read_outcome(WireReader& r) {
@@ -194,7 +194,8 @@ CallOutcome read_outcome(WireReader& r) {
   o.asked_for_time = r.get<uint8_t>() != 0;
   if (r.get<uint8_t>() == 0) return o;
   CallTimes t;
-  for (double* ns : {&t.device_ns, &t.busy_ns, &t.host_ns, &t.wall_ns}) *ns = r.get<double>();
+  for (double* ns : {&t.device_ns, &t.busy_ns, &t.host_ns, &t.lead_ns, &t.wall_ns})
+    *ns = r.get<double>();
   t.batches = r.get<uint32_t>();
   t.queued_whole = r.get<uint8_t>() != 0;
   o.times = t;

@@ -69,6 +69,17 @@ bool RuntimeServer::place(uint64_t operation, uint64_t stream, std::span<const u
 }
 
 void RuntimeServer::run_batch(std::vector<Timeline::Due> due) {
+  queue_batch(std::move(due));
+  finish_batch();
+  if (sticky_ != kCudaSuccess) timeline_.drop_all();
+}
+
+/// Hands over what is due and waits for nothing.
+void RuntimeServer::queue_batch(std::vector<Timeline::Due> due) {
+  const bool any = std::any_of(due.begin(), due.end(), [](const Timeline::Due& d) {
+    return d.work.kind != Work::Kind::marker;
+  });
+  if (any && first_work_ns_ == 0) first_work_ns_ = monotonic_ns();
   std::unordered_map<uint64_t, uint64_t> stream_of;
   std::set<uint64_t> awaited;
   for (const Timeline::Due& d : due) stream_of[d.id] = d.stream;
@@ -86,8 +97,6 @@ void RuntimeServer::run_batch(std::vector<Timeline::Due> due) {
     else
       run(d.work);
   }
-  finish_batch();
-  if (sticky_ != kCudaSuccess) timeline_.drop_all();
 }
 
 void RuntimeServer::run_graph(const Graph& graph, uint64_t operation, uint64_t stream,

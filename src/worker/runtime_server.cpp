@@ -305,24 +305,30 @@ bool RuntimeServer::begin_timed(const CallRequest& request) {
 void RuntimeServer::end_timed(int64_t host_ns, int64_t wall_ns) {
   if (!queue_) return;
   device::DeviceTimes t = queue_->end_times();
-  outcome_.times = CallTimes{
-      t.span_ns, t.busy_ns,     static_cast<double>(host_ns), static_cast<double>(wall_ns),
-      t.batches, t.queued_whole};
+  const int64_t lead_ns = first_work_ns_ > 0 ? first_work_ns_ - call_begin_ns_ : host_ns;
+  outcome_.times = CallTimes{t.span_ns,
+                             t.busy_ns,
+                             static_cast<double>(host_ns),
+                             static_cast<double>(lead_ns),
+                             static_cast<double>(wall_ns),
+                             t.batches,
+                             t.queued_whole};
 }
 
-CallOutcome RuntimeServer::call(const CallRequest& request, const RunSettings& settings,
-                                int64_t deadline_ns) {
-  settings_ = settings;
-  deadline_ns_ = deadline_ns;
-  begin_outcome();
-  if (!ready_ || sticky_ != kCudaSuccess || end_ != End::none) return finish_outcome();
-  // A GPU would have finished by now what the last call left unjoined.
-  run_until(timeline_.tail_of_everything());
+/// A GPU would have finished by now what the last call left unjoined.
+bool RuntimeServer::settle_leftovers() {
+  if (timeline_.pending_work() == 0)
+    timeline_.drop_all();  // marks: waiting for them would wait for what is held
+  else
+    run_until(timeline_.tail_of_everything());
   captures_.clear();
-  if (sticky_ != kCudaSuccess || !refuse_stray_requests()) return finish_outcome();
+  return sticky_ == kCudaSuccess && refuse_stray_requests();
+}
+
+bool RuntimeServer::run_host_code(const CallRequest& request) {
   outcome_.launches.clear();
-  if (request.timed && !begin_timed(request)) return finish_outcome();
-  int64_t begin = monotonic_ns();
+  call_begin_ns_ = monotonic_ns();
+  first_work_ns_ = 0;
   WireWriter w;
   w.put(stream_);
   w.put(static_cast<uint32_t>(request.inputs.size()));
@@ -330,12 +336,53 @@ CallOutcome RuntimeServer::call(const CallRequest& request, const RunSettings& s
   for (const DeviceTensor& t : request.inputs) w.put(to_wire(t));
   for (const DeviceTensor& t : request.outputs) w.put(to_wire(t));
   call_number_ = draw_request_number(call_number_);
-  if (!send(FromDevice::run, w.bytes(), -1, call_number_)) return finish_outcome();
+  if (!send(FromDevice::run, w.bytes(), -1, call_number_)) return false;
   while (serve_one()) {}
-  int64_t returned = monotonic_ns();
-  if (returned_ && end_ == End::none)
-    run_until(request.every_stream ? timeline_.tail_of_everything() : timeline_.tail(stream_));
-  if (request.timed) end_timed(returned - begin, monotonic_ns() - begin);
+  return true;
+}
+
+/// What fiel_run's work is waited for by.
+Timeline::OpId RuntimeServer::end_of(const CallRequest& request) {
+  return request.every_stream ? timeline_.tail_of_everything() : timeline_.tail(stream_);
+}
+
+CallOutcome RuntimeServer::call(const CallRequest& request, const RunSettings& settings,
+                                int64_t deadline_ns) {
+  settings_ = settings;
+  deadline_ns_ = deadline_ns;
+  begin_outcome();
+  if (!usable() || !ready_ || !settle_leftovers()) return finish_outcome();
+  if (request.timed && !begin_timed(request)) return finish_outcome();
+  if (!run_host_code(request)) return finish_outcome();
+  const int64_t returned = monotonic_ns();
+  if (returned_ && end_ == End::none) run_until(end_of(request));
+  if (request.timed) end_timed(returned - call_begin_ns_, monotonic_ns() - call_begin_ns_);
+  return finish_outcome();
+}
+
+void RuntimeServer::begin_held(const device::Hold& hold) { queue_->begin_times(hold); }
+
+CallOutcome RuntimeServer::call_held(const CallRequest& request, const RunSettings& settings,
+                                     int64_t deadline_ns) {
+  settings_ = settings;
+  deadline_ns_ = deadline_ns;
+  begin_outcome();
+  if (!usable() || !ready_ || !settle_leftovers()) return finish_outcome();
+  if (!run_host_code(request)) return finish_outcome();
+  const auto host_ns = static_cast<double>(monotonic_ns() - call_begin_ns_);
+  if (returned_ && end_ == End::none) queue_batch(timeline_.due_with_order(end_of(request)));
+  if (Status closed = queue_->next_call(); !closed && sticky_ == kCudaSuccess) {
+    sticky_ = kCudaErrorLaunchFailure;
+    outcome_.message = to_string(closed.error());
+  }
+  outcome_.times = CallTimes{.host_ns = host_ns};
+  return finish_outcome();
+}
+
+CallOutcome RuntimeServer::end_held(int64_t deadline_ns) {
+  deadline_ns_ = deadline_ns;
+  finish_batch();
+  end_timed(0, 0);
   return finish_outcome();
 }
 

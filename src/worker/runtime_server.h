@@ -42,6 +42,19 @@ class RuntimeServer {
 
   CallOutcome start(const RunSettings& settings, int64_t deadline_ns);
   CallOutcome call(const CallRequest& request, const RunSettings& settings, int64_t deadline_ns);
+
+  /// Calls behind a hold, on a device that queues: each runs its host code and hands its work over,
+  /// and what was handed over is waited for at the end.
+  ///
+  ///   server.begin_held(hold);
+  ///   for (…) { CallOutcome o = server.call_held(request, settings, deadline_ns); … }
+  ///   …                                       // somebody releases the hold
+  ///   CallOutcome done = server.end_held(deadline_ns);     // times: of all the calls
+  void begin_held(const device::Hold& hold);
+  CallOutcome call_held(const CallRequest& request, const RunSettings& settings,
+                        int64_t deadline_ns);
+  CallOutcome end_held(int64_t deadline_ns);
+  device::Queue* queue() { return queue_; }
   std::vector<vgpu::KernelInfo> kernels() const;
   bool usable() const { return end_ == End::none && sticky_ == kCudaSuccess; }
 
@@ -87,6 +100,9 @@ class RuntimeServer {
   CallOutcome finish_outcome();
   bool begin_timed(const CallRequest& request);
   void end_timed(int64_t host_ns, int64_t wall_ns);
+  bool settle_leftovers();
+  bool run_host_code(const CallRequest& request);
+  Timeline::OpId end_of(const CallRequest& request);
 
   // runtime_memory.cpp
   int32_t on_hello(WireWriter& out);
@@ -133,6 +149,7 @@ class RuntimeServer {
   // runtime_queue.cpp
   bool place(uint64_t operation, uint64_t stream, std::span<const uint64_t> after, bool awaited);
   void run_batch(std::vector<Timeline::Due> due);
+  void queue_batch(std::vector<Timeline::Due> due);
   void run_graph(const Graph& graph, uint64_t operation, uint64_t stream, bool awaited);
   void finish_batch();
 
@@ -152,6 +169,7 @@ class RuntimeServer {
   device::Queue* queue_;
   int channel_;
   int64_t deadline_ns_ = 0;
+  int64_t call_begin_ns_ = 0, first_work_ns_ = 0;  ///< of a call; 0: the device has had none
   RunSettings settings_;
   std::vector<uint8_t> message_;
   int reply_fd_ = -1;

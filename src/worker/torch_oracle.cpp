@@ -83,6 +83,7 @@ TimedSample read_sample(const Json& j) {
   s.wall_ns = read_number(j["wall_ns"]);
   s.device_ns = read_number(j["device_ns"]);
   s.host_ns = read_number(j["host_ns"]);
+  s.lead_ns = read_number(j["lead_ns"]);
   s.done_ns = read_number(j["done_ns"]);
   s.flush_ns = read_number(j["flush_ns"]);
   s.tail_ns = read_number(j["tail_ns"]);
@@ -178,6 +179,10 @@ Answer<OpenedTask> TorchOracle::open_task(const OpenTask& task, const AskOptions
   Json request = Json::object({{"op", "open_task"}, {"path", task.path}, {"mode", task.mode}});
   request["init_seed"] = seed_of(task.init_seed);
   if (!task.reference.empty()) request["reference"] = task.reference;
+  if (!task.domains.empty()) {
+    request["domains"] = Json::array();
+    for (const std::string& kind : task.domains) request["domains"].push_back(kind);
+  }
   if (task.small_bytes > 0) request["small_bytes"] = task.small_bytes;
   FIEL_TRY(Json reply, worker_.ask(std::move(request), options));
   return read_task(std::move(reply));
@@ -273,8 +278,8 @@ Answer<TimedSamples> TorchOracle::time(const OpenClock& clock, const ClockChunk&
   Json request = Json::object({{"case", clock.case_id}, {"seed", seed_of(clock.seed)}});
   Json runners = Json::array();
   for (const ClockRunner& r : clock.runners)
-    runners.push_back(
-        Json::object({{"slots", r.slots}, {"control", r.control}, {"trusted", r.trusted}}));
+    runners.push_back(Json::object(
+        {{"slots", r.slots}, {"control", r.control}, {"trusted", r.trusted}, {"gauge", r.gauge}}));
   request["runners"] = std::move(runners);
   request["cold"] = clock.cold;
   request["warmup"] = int64_t{clock.warmup_rounds};

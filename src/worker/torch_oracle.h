@@ -28,8 +28,9 @@ struct OpenTask {
   std::string path;
   std::string mode = "train";  ///< train or eval; KernelBench never calls eval()
   uint64_t init_seed = 0;
-  std::string reference;     ///< a native task: the source of its generated module
-  uint64_t small_bytes = 0;  ///< not 0: with a shape variant "small" whose tensors fit it
+  std::string reference;             ///< a native task: the source of its generated module
+  std::vector<std::string> domains;  ///< and what it says of each input: docs/tasks.md
+  uint64_t small_bytes = 0;          ///< not 0: with a shape variant "small" whose tensors fit it
 };
 struct TaskInput : Leaf {
   Json domain;
@@ -174,6 +175,7 @@ struct ClockRunner {
   Json slots;       ///< LaidSlots::id
   int control = 0;  ///< index into AskOptions::descriptors
   bool trusted = false;
+  bool gauge = false;  ///< ours, computing nothing: for the time that the clock itself takes
 };
 /// What of the request is the clock's: given once.
 struct OpenClock {
@@ -198,6 +200,7 @@ struct ClockChunk {
 struct TimedSample {
   int runner = 0, round = 0;
   double wall_ns = 0, device_ns = 0, host_ns = 0;
+  double lead_ns = 0;  ///< what a device process says of its host before the device had work
   double done_ns = 0, flush_ns = 0;
   double tail_ns = 0;  ///< a look at the outputs once more: longer where work was left behind
   double sm_clock_mhz = 0, power_mw = 0;

@@ -195,6 +195,99 @@ TEST_F(CudaDeviceTest, ALongQueueOpensTheGate) {
   EXPECT_EQ(words(x, 1)[0], 999u);
 }
 
+TEST_F(CudaDeviceTest, StreamsOfOneCallAreAllWithinItsTimes) {
+  uint64_t x = *gpu->allocate(64, "x");
+  fill(x, 0, 16);
+  gpu->drain(kSoon);
+  gpu->begin_times();
+  ASSERT_TRUE(gpu->place(1, 100, {}, false));
+  fill(x, 1, 1);
+  ASSERT_TRUE(gpu->place(2, 200, {}, false));
+  fill(x + 4, 2, 1);
+  EXPECT_EQ(gpu->drain(kSoon).cuda_error, 0);
+  EXPECT_NEAR(gpu->end_times().span_ns, 20'000, 10) << "the fake clock runs one after the other";
+}
+
+/// A page that the GPU sees, as the oracle's control page.
+struct HeldTest : CudaDeviceTest {
+  void SetUp() override {
+    CudaDeviceTest::SetUp();
+    x = *gpu->allocate(64, "x");
+    fill(x, 9, 16);
+    gpu->drain(kSoon);
+    auto at = gpu->map_page(page, sizeof page);
+    ASSERT_TRUE(at) << to_string(at.error());
+    hold = {*at + 8, 3};
+  }
+  void release() { page[2] = hold.value; }
+  /// Without the device's own read, which would wait for what is held.
+  uint32_t first() const { return *reinterpret_cast<volatile uint32_t*>(x); }
+
+  alignas(4096) uint32_t page[1024] = {};
+  uint64_t x = 0;
+  Hold hold;
+};
+
+TEST_F(HeldTest, CallsRunWhenTheyAreReleasedAndEachIsTimed) {
+  gpu->begin_times(hold);
+  for (uint32_t call = 1; call <= 3; ++call) {
+    ASSERT_TRUE(gpu->place(call, 100, {}, false));
+    fill(x, call, 16);
+    ASSERT_TRUE(gpu->next_call());
+  }
+  EXPECT_EQ(first(), 9u) << "nothing runs before the release";
+  page[2] = hold.value - 1;
+  EXPECT_TRUE(gpu->allocate(64, "y")) << "memory is had without waiting for what is held";
+  EXPECT_EQ(first(), 9u);
+  release();
+  EXPECT_EQ(gpu->drain(kSoon).cuda_error, 0);
+  EXPECT_EQ(first(), 3u);
+  const DeviceTimes t = gpu->end_times();
+  EXPECT_TRUE(t.queued_whole);
+  EXPECT_EQ(t.batches, 1u);
+  EXPECT_NEAR(t.span_ns, 30'000, 30) << "three kernels of the fake clock";
+  EXPECT_NEAR(t.busy_ns, t.span_ns, 30);
+}
+
+TEST_F(HeldTest, ACallOnAnotherStreamFollowsTheOneBefore) {
+  gpu->begin_times(hold);
+  ASSERT_TRUE(gpu->place(1, 200, {}, false));
+  fill(x, 5, 1);
+  ASSERT_TRUE(gpu->next_call());
+  ASSERT_TRUE(gpu->place(2, 100, {}, false));  // a stream that the fake driver runs first
+  ASSERT_TRUE(gpu->copy(x + 32, x, 4));
+  ASSERT_TRUE(gpu->next_call());
+  release();
+  EXPECT_EQ(gpu->drain(kSoon).cuda_error, 0);
+  EXPECT_EQ(words(x, 9)[8], 5u);
+}
+
+TEST_F(HeldTest, ALongQueueStaysHeld) {
+  gpu->begin_times(hold);
+  ASSERT_TRUE(gpu->place(1, 100, {}, false));
+  for (uint32_t i = 0; i < 1000; ++i) fill(x, i, 1);
+  EXPECT_EQ(first(), 9u) << "there is no gate that it could open";
+  release();
+  EXPECT_EQ(gpu->drain(kSoon).cuda_error, 0);
+  EXPECT_EQ(first(), 999u);
+}
+
+TEST_F(HeldTest, AnUnheldCallAfterwardsHasItsGateAgain) {
+  gpu->begin_times(hold);
+  ASSERT_TRUE(gpu->place(1, 100, {}, false));
+  fill(x, 1, 1);
+  release();
+  gpu->drain(kSoon);
+  (void)gpu->end_times();
+  page[2] = 0;
+  gpu->begin_times();
+  ASSERT_TRUE(gpu->place(2, 100, {}, false));
+  fill(x, 2, 1);
+  EXPECT_EQ(gpu->drain(kSoon).cuda_error, 0);
+  EXPECT_NEAR(gpu->end_times().span_ns, 10'000, 10);
+  gpu->unmap_page(page);
+}
+
 TEST_F(CudaDeviceTest, WhatIsFreedInABatchLivesUntilItsEnd) {
   uint64_t x = *gpu->allocate(64, "x");
   ASSERT_TRUE(gpu->place(1, 100, {}, false));

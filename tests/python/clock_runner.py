@@ -24,6 +24,9 @@ class Candidate:
     def honest(self, inputs):
         return [torch.relu(inputs[0])]
 
+    def zeros(self, inputs):
+        return [torch.zeros_like(inputs[0])]
+
     def slow(self, inputs):
         time.sleep(WORK_S)
         return self.honest(inputs)
@@ -224,7 +227,7 @@ LOOPS = {
     "short_claims": (ShortClaims, "slow"), "early_done": (EarlyDone, "slow"),
     "memset_first": (MemsetFirst, "slow"), "leaves_some": (LeavesSome, "honest"),
     "queued": (Queued, "honest"), "queued_slow": (Queued, "slow"),
-    "queued_one_buffer": (Queued, "one_buffer"), "short_queue": (ShortQueue, "honest"),
+    "queued_zeros": (Queued, "zeros"), "queued_one_buffer": (Queued, "one_buffer"), "short_queue": (ShortQueue, "honest"),
     "synchronises": (Synchronises, "honest"), "runs_ahead": (RunsAhead, "honest"),
     "never_reports": (NeverReports, "honest"), "peeks": (Peeks, "honest"), "peeks_later": (PeeksLater, "honest"),
 }

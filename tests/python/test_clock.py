@@ -27,7 +27,8 @@ class Timed(unittest.TestCase):
         for descriptor in self.control:
             os.close(descriptor)
 
-    def start(self, behaviour: str, trusted: bool = False, count: int = 3, laid=None) -> dict:
+    def start(self, behaviour: str, trusted: bool = False, count: int = 3, laid=None,
+              gauge=False) -> dict:
         laid = laid or self.lay_out(count)
         inputs, outputs, slots = laid
         self.control.append(control.create_page())
@@ -37,7 +38,8 @@ class Timed(unittest.TestCase):
         )
         process.start()
         self.processes.append(process)
-        return {"slots": slots["slots"], "trusted": trusted, "control": len(self.control) - 1}
+        return {"slots": slots["slots"], "trusted": trusted, "control": len(self.control) - 1,
+                "gauge": gauge}
 
     def lay_out(self, count: int) -> tuple:
         size = self.oracle.op_slots({"case": 1, "count": count}, None)
@@ -50,8 +52,10 @@ class Timed(unittest.TestCase):
 
     def time(self, *behaviours: str, **options) -> dict:
         """The trusted runner 'honest' or 'slow' first, then those under test."""
-        count = options.pop("count", 3)
-        return self.time_of([self.start(b, i == 0, count) for i, b in enumerate(behaviours)], **options)
+        count, gauge = options.pop("count", 3), options.pop("gauge", None)
+        runners = [self.start(b, i in (0, gauge), count, gauge=i == gauge)
+                   for i, b in enumerate(behaviours)]
+        return self.time_of(runners, **options)
 
     def time_of(self, runners: list[dict], **options) -> dict:
         message = {
@@ -268,6 +272,34 @@ class HeldTest(Timed):
         rest = self.oracle.op_time({"clock": first["clock"], "samples_max": 3, "calls": 2}, None)
         self.assertEqual([first["mode"], rest["mode"], rest["calls"]], ["held", "unheld", 2])
         self.assertEqual(first["failures"] + rest["failures"], [])
+
+
+class GaugeTest(Timed):
+    """A runner that computes nothing is timed like the others and never judged."""
+
+    def test_its_answers_are_nobodys_fault(self):
+        for behaviour, how in (("zeros", {}), ("queued_zeros", {"held": True, "calls": 2})):
+            with self.subTest(behaviour):
+                honest = "queued" if how else "honest"
+                reply = self.time(honest, honest, behaviour, gauge=2, samples_max=6, verify_share=1, **how)
+                self.assertEqual(reply["failures"], [])
+                self.assertEqual(reply["mode"], "held" if how else "unheld")
+                of = [s for s in reply["samples"] if s["runner"] == 2]
+                self.assertEqual(len(of), 6)
+                self.assertTrue(all(s["wall_ns"] > 0 and not s["failed"] for s in of))
+                self.assertEqual(reply["runners"][2]["verified"], 0)
+                self.assertGreater(reply["runners"][1]["verified"], 0)
+                self.tearDown()
+                self.setUp()
+
+    def test_the_same_answers_without_the_word_fail(self):
+        reply = self.time("honest", "zeros", samples_max=6, verify_share=1)
+        self.assertTrue(self.failed(reply, 1))
+
+    def test_it_keeps_no_clock_going(self):
+        reply = self.time("dies", "honest", "zeros", gauge=2, samples_max=12)
+        self.assertIn("ended", reply["runners"][0]["ended"])
+        self.assertLess(reply["rounds"], 12)
 
 
 def slowly(test: unittest.TestCase) -> None:

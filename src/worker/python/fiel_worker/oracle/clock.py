@@ -80,7 +80,8 @@ class ClockOperations:
                 raise Fault("worker", "a runner's slots are not laid out")
             takers.setdefault(runner["slots"], []).append(bool(runner["trusted"]))
             page = ControlPage(context.take(runner.get("control", number)))
-            runners.append(TimedRunner(page, slots, bool(runner["trusted"]), self.device))
+            runners.append(TimedRunner(
+                page, slots, bool(runner["trusted"]), self.device, bool(runner.get("gauge", False))))
         for slots, trusted in takers.items():
             del known[slots]
             if len(trusted) > 1 and not all(trusted):
@@ -134,7 +135,7 @@ class Clock:
         held = self._mode.held
         for i in range(wanted):
             samples += self._one_round(plan.get(i, {}), self._checks)
-            alone = all(r.ended for r in self._runners if r.trusted)
+            alone = all(r.ended for r in self._runners if r.trusted and not r.gauge)
             if alone or all(r.ended for r in self._runners) or time.perf_counter_ns() > deadline:
                 break
             if held and not self._mode.possible:
@@ -199,7 +200,7 @@ class Clock:
         sample = {"runner": number, "round": self._round - 1, "verified": False, "failed": False}
         sample |= (times or {}) | self._gauge.read()
         sample |= {"flush_ns": self._flush.span_ns(), "ended": bool(runner.ended)}
-        if checks is None or runner.ended:
+        if checks is None or runner.ended or runner.gauge:
             return sample
         checks.at_done(runner, sample)
         if verify and not sample["failed"] and checks.affordable():
@@ -252,6 +253,8 @@ class Clock:
             return None
         if times is None:
             return f"it does not queue {calls} calls in time: it waits for their results, or launches much"
+        if runner.gauge:
+            return None
         wrong = runner.snapshot.missing() or runner.snapshot.changed_at_once()
         if not wrong and not runner.trusted:  # a comparison may take seconds
             copy = runner.slots.private(call.chosen[call.secret])

@@ -72,6 +72,8 @@ class Opening:
         context.progress("building the reference")
         task = Task(module)
         task.randomness, void = "none", None
+        if message.get("domains") is not None:
+            task.declare(message["domains"])
         task.settle_domains()
         task.randomness, void = examine(task)
         if void is None and task.randomness == "none":

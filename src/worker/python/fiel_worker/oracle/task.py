@@ -7,7 +7,7 @@ import torch
 from ..channel import Fault, is_out_of_memory, one_line
 from ..values import describe, flatten, rebuild
 from .bound import unit_of
-from .domains import Domain, classify
+from .domains import KINDS, Domain, classify
 from .model_state import State, Weights, copy_values, named_state, wide_copy
 from .precision import Float64, UNITS, UNIT_FP32
 from .probes import Recipe, derive, make
@@ -25,6 +25,7 @@ class Task:
         self._state = State(self.model)
         self.writes_inputs = False
         self._wide, self._wide_weights = None, None
+        self._declared = False
         own = module.draw(1)
         self.tree, leaves = flatten(own)
         self.inputs = [describe(p, t) for p, t in leaves]
@@ -109,8 +110,21 @@ class Task:
             return self.domains
         return self.variants[shape_variant].domains(self.domains)
 
+    def declare(self, kinds) -> None:
+        """What a native task says that its inputs may be, where the draws only let one guess."""
+        if not isinstance(kinds, list) or len(kinds) != len(self.domains):
+            raise Fault("worker", "domains are declared of every input or of none")
+        for domain, kind in zip(self.domains, kinds):
+            if kind not in KINDS:
+                raise Fault("worker", f"unknown domain {kind!r}")
+            if kind != "real":  # real is what the draws look like: symmetric, patterned, whole
+                domain.kind = kind
+        self._declared = True
+
     def settle_domains(self) -> None:
         """get_inputs draws torch.rand, which is never negative: does the module take negatives?"""
+        if self._declared:
+            return
         for trial in self._retreats():
             before = [d.kind for d in self.domains]
             for i in trial:

@@ -12,7 +12,7 @@ import torch
 
 from .. import control
 from ..control import (
-    ATTEND, ATTENDING, CALLS, DEVICE_NS, DONE, GO, HELD, HOLDS, HOST_NS, LEAVE, QUEUED, READY,
+    ATTEND, ATTENDING, CALLS, DEVICE_NS, DONE, GO, HELD, HOLDS, HOST_NS, LEAD_NS, LEAVE, QUEUED, READY,
     RELEASE, REPORTED, SLOT, STATUS, STATUS_DONE,
 )
 from .decoys import Decoys
@@ -26,8 +26,11 @@ _REPORT_NS = 1_000_000_000  # for a runner to read its events after `done`; no c
 class TimedRunner:
     """The oracle's end of one runner's loop."""
 
-    def __init__(self, page: control.ControlPage, slots: SlotSet, trusted: bool, device: str):
-        self.page, self.slots, self.trusted = page, slots, trusted
+    def __init__(self, page: control.ControlPage, slots: SlotSet, trusted: bool, device: str,
+                 gauge: bool = False):
+        """`gauge`: a runner of ours that computes nothing, for the time that the clock itself takes.
+        Its outputs are looked at like everybody's and never judged."""
+        self.page, self.slots, self.trusted, self.gauge = page, slots, trusted, gauge
         self.snapshot, self.decoys = Snapshot(slots, device), Decoys(slots, device)
         self.sequence, self.calls_made, self.verified = 0, 0, 0
         self.ended: str | None = None
@@ -108,6 +111,7 @@ class TimedRunner:
             "wall_ns": seen - begun, "done_ns": said - begun, "tail_ns": idle - seen,
             "device_ns": self.page.claim_ns(DEVICE_NS) if reported else 0.0,
             "host_ns": self.page.claim_ns(HOST_NS) if reported else 0.0,
+            "lead_ns": self.page.claim_ns(LEAD_NS) if reported else 0.0,
         }
 
     def _await_report(self) -> bool:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "judge/environment.h"
 
@@ -49,6 +50,7 @@ Result<judge::JudgeRequest> request_of(const Arguments& arguments, const Context
       if (!trim(name).empty()) request.options.shapes.emplace_back(trim(name));
   if (arguments.has("--require-isolation")) request.isolation.required = sandbox::Level::namespaces;
   request.options.interrupted = context.interrupted;
+  request.locks = cache_dir() / "gpu";
   return request;
 }
 
@@ -84,7 +86,13 @@ Result<judge::Verdict> PairJudging::judge_native(const JudgePair& pair) {
     FIEL_TRY_STATUS(judge::describe_gpu(request_.device, unused).map([](const auto&) {}));
   }
   FIEL_TRY(const task::Task* task, load(pair.task));
-  return judge::judge_kernel(*task, pair.kernel, request_);
+  FIEL_TRY(judge::Verdict verdict, judge::judge_kernel(*task, pair.kernel, request_));
+  // Others' protocols have clocks of their own, and a call that is made again has no speed.
+  const bool timed = verdict.status == judge::VerdictStatus::correct && request_.device.is_cuda() &&
+                     !request_.options.replay &&
+                     request_.options.protocol == judge::Protocol::strict;
+  if (timed) FIEL_TRY_STATUS(torch_->time_native(*task, pair, request_, verdict));
+  return verdict;
 }
 
 Result<judge::Verdict> PairJudging::judge(const JudgePair& pair, const ProgressFunction& progress) {

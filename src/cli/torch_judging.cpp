@@ -10,7 +10,9 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "judge/torch/gauge.h"
 #include "judge/torch/judge_torch.h"
+#include "judge/torch/native_speed.h"
 #include "kernel/kernel.h"
 #include "worker/python_environment.h"
 #include "worker/python_package.h"
@@ -112,6 +114,7 @@ torch::Workers workers_for(const torch::TorchRequest& request, const judge::Judg
   torch::Workers w;
   const std::string device = request.torch_device();
   w.compile = [=] { return judge::compile_candidate(request.kernel_path, base); };
+  w.gauge = [=] { return torch::compile_gauge(base); };
   w.oracle = [=, &pool] { return pool.take({worker::Role::oracle, python, device, "oracle"}); };
   w.baseline = [=, &pool](const std::string& policy) {
     return pool.take({worker::Role::runner, python, device, policy});
@@ -176,6 +179,20 @@ Result<judge::Verdict> TorchJudging::judge(const JudgePair& pair,
   FIEL_TRY(const worker::PythonEnvironment python,
            worker::find_python(arguments_.value("--python").value_or("")));
   return torch::judge(request, workers_for(request, base, python, *pool_));
+}
+
+Status TorchJudging::time_native(const task::Task& task, const JudgePair& pair,
+                                 const judge::JudgeRequest& base, judge::Verdict& verdict) {
+  FIEL_TRY(torch::TorchRequest request, request_of(arguments_, pair, base));
+  request.device = device::to_string(base.device);
+  if (request.time_budget_ms == 0) return {};
+  const auto python = worker::find_python(arguments_.value("--python").value_or(""));
+  if (!python) {
+    const Error& e = python.error();
+    torch::not_timed(verdict, e.hint.empty() ? e.what : e.what + "; " + e.hint);
+    return {};
+  }
+  return torch::time_native(task, request, workers_for(request, base, *python, *pool_), verdict);
 }
 
 std::vector<Flag> torch_judging_flags() {

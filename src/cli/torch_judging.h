@@ -13,6 +13,7 @@
 #include "cli/judge_many.h"
 #include "judge/judge.h"
 #include "judge/verdict.h"
+#include "task/task.h"
 
 namespace fiel::worker {
 class TorchPool;
@@ -29,6 +30,9 @@ class TorchJudging {
   ~TorchJudging();
 
   Result<judge::Verdict> judge(const JudgePair& pair, const judge::JudgeRequest& base);
+  /// The speed of a bare kernel of a native task, which was found right on cuda:N.
+  Status time_native(const task::Task& task, const JudgePair& pair, const judge::JudgeRequest& base,
+                     judge::Verdict& verdict);
 
  private:
   const Arguments& arguments_;

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
+#include <memory>
 #include <utility>
 
 #include "base/text.h"
@@ -11,6 +13,7 @@
 #include "judge/protocols/native.h"
 #include "judge/replay.h"
 #include "judge/strict.h"
+#include "judge/torch/gpu_turn.h"
 
 namespace fiel::judge {
 namespace {
@@ -47,6 +50,37 @@ Result<Verdict> settle(const Error& error, Verdict v) {
   return v;
 }
 
+/// Calls of this judgement and of others run side by side on a GPU; while somebody times, none do.
+/// Between calls those who wait are let in, and the time that it takes is nobody's.
+class Turns {
+ public:
+  static Result<std::unique_ptr<Turns>> take(const JudgeRequest& request, const Compiled& compiled,
+                                             JudgeOptions& options) {
+    auto turns = std::unique_ptr<Turns>(new Turns);
+    if (compiled.gpu_memory_bytes == 0) return turns;
+    FIEL_TRY(turns->turn_, torch::GpuTurn::open(request.locks, compiled.gpu.device_uuid,
+                                                request.options.interrupted));
+    FIEL_TRY_STATUS(turns->turn_->live(torch::Share::shared));
+    FIEL_TRY_STATUS(turns->turn_->take(torch::Share::shared));
+    torch::GpuTurn& turn = *turns->turn_;
+    options.interrupted = [&turn, before = request.options.interrupted] {
+      (void)turn.yield();
+      return before && before();
+    };
+    if (!options.now_ms)
+      options.now_ms = [&turn] {
+        const std::chrono::duration<double> now =
+            std::chrono::steady_clock::now().time_since_epoch();
+        return static_cast<int64_t>(1e3 * (now.count() - turn.waited_s()));
+      };
+    return turns;
+  }
+
+ private:
+  Turns() = default;
+  std::optional<torch::GpuTurn> turn_;
+};
+
 }  // namespace
 
 Result<Verdict> judge_sessions(const task::Task& task, const SessionStarter& starter,
@@ -70,6 +104,8 @@ Result<Verdict> judge_kernel(const task::Task& task, const std::string& kernel_p
   describe(*compiled, v);
   if (!compiled->start) return v;
   options.gpu_memory_bytes = compiled->gpu_memory_bytes;
+  const auto turns = Turns::take(request, *compiled, options);
+  if (!turns) return settle(turns.error(), std::move(v));
   return judge_sessions(task, compiled->start, options, std::move(v));
 }
 

@@ -8,6 +8,7 @@
 // on with the next kernel.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "base/result.h"
@@ -26,6 +27,7 @@ struct JudgeRequest {
   sandbox::IsolationPolicy isolation;
   uint64_t device_memory_bytes = 8ull << 30;
   uint64_t instruction_budget = 20'000'000'000ull;  ///< thread instructions of one call
+  std::filesystem::path locks;  ///< a folder of the user's; judgements of a GPU meet there
 };
 
 Result<Verdict> judge_kernel(const task::Task& task, const std::string& kernel_path,

@@ -9,6 +9,7 @@ Json sample_json(const TimeSample& s) {
   j["wall_ns"] = s.wall_ns;
   j["device_ns"] = s.device_ns;
   j["host_ns"] = s.host_ns;
+  j["lead_ns"] = s.lead_ns;
   j["credited_ns"] = s.credited_ns;
   j["sm_clock_mhz"] = s.sm_clock_mhz;
   j["power_mw"] = s.power_mw;
@@ -34,6 +35,7 @@ Json side_json(const TimedSide& s, bool with_samples) {
   j["host_median_ns"] = s.host_median_ns;
   j["wall_median_ns"] = s.wall_median_ns;
   j["gap_ns"] = s.gap_ns;
+  j["gap_from"] = s.gap_from;
   j["events_believed"] = s.events_believed;
   j["samples"] = s.samples.size();
   j["samples_set_aside"] = s.samples_set_aside;
@@ -128,6 +130,7 @@ std::string_view name_of(SpeedDecision decision) {
 
 Json to_json(const Measurement& m, bool with_samples) {
   Json j = Json::object();
+  j["shape_set"] = m.shape_set;
   j["speed"] = name_of(m.speed);
   j["why"] = m.why;
   j["reward"] = m.reward;

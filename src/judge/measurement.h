@@ -22,7 +22,8 @@ struct TimeSample {
   double wall_ns = 0;    ///< the judge's clock, the whole sample
   double device_ns = 0;  ///< the runner's claim a call
   double host_ns = 0;    ///< the runner's claim a call: until the call returned
-  double tail_ns = 0;    ///< a look at the outputs once more, after the wall time
+  double lead_ns = 0;  ///< of the wall time, before the device had work; only of our own host code
+  double tail_ns = 0;  ///< a look at the outputs once more, after the wall time
   uint32_t sm_clock_mhz = 0, power_mw = 0;
   uint64_t throttle = 0;  ///< NVML's clock event reasons
   bool verified = false;  ///< its outputs were compared in full
@@ -49,8 +50,9 @@ struct TimedSide {
   std::vector<TimeSample> samples;
   double median_ns = 0, low_ns = 0, high_ns = 0;  ///< credited time and its 95 % interval
   double device_median_ns = 0, host_median_ns = 0, wall_median_ns = 0;
-  double gap_ns = 0;            ///< wall that the trusted sides need beside their device time
-  bool events_believed = true;  ///< its device times agree with the judge's clock
+  double gap_ns = 0;                   ///< wall that an honest side needs beside its device time
+  std::string gap_from = "baselines";  ///< whose: theirs, or "gauge", a kernel of ours in its place
+  bool events_believed = true;         ///< its device times agree with the judge's clock
   uint32_t samples_set_aside = 0;
   std::optional<NumericsClass> numerics;
   double relative_rms = 0, componentwise = 0;  ///< worst error over the probes
@@ -114,6 +116,7 @@ struct BaselineCacheUse {
 std::string_view name_of(BaselineCacheUse::Outcome outcome);
 
 struct Measurement {
+  std::string shape_set;           ///< where; "given": a PyTorch task's own shapes
   std::vector<TimedSide> sides;    ///< the kernel first
   std::vector<Ratio> ratios;       ///< one a baseline
   std::optional<size_t> headline;  ///< index into ratios: fastest comparable baseline

@@ -12,10 +12,15 @@ namespace {
 /// A trusted side may use its device times only where they are there.
 double claimed_ns(const TimeSample& s) { return s.device_ns > 0 ? s.device_ns : 0; }
 
-/// The wall time, and what the device went on working on for longer than it does after others'
-/// calls: work put off until the clock has stopped is work all the same.
+/// The wall time from when the device may have had work.
+double working_ns(const TimeSample& s) {
+  return s.wall_ns - std::clamp(s.lead_ns, 0.0, std::max(s.wall_ns, 0.0));
+}
+
+/// The same, and what the device went on working on for longer than it does after others' calls:
+/// work put off until the clock has stopped is work all the same.
 double wall_of(const TimeSample& s, const Gap& gap) {
-  return s.wall_ns + (gap.tail_high_ns > 0 ? std::max(0.0, s.tail_ns - gap.tail_high_ns) : 0);
+  return working_ns(s) + (gap.tail_high_ns > 0 ? std::max(0.0, s.tail_ns - gap.tail_high_ns) : 0);
 }
 
 void set_aside_throttled(TimedSide& side) {
@@ -66,7 +71,7 @@ Gap gap_of(std::span<const TimedSide* const> trusted) {
   for (const TimedSide* side : trusted)
     for (const TimeSample& s : side->samples)
       if (claimed_ns(s) > 0 && (s.throttle & kThrottleReasons) == 0) {
-        beside.push_back(s.wall_ns - claimed_ns(s) * side->calls_a_sample);
+        beside.push_back(working_ns(s) - claimed_ns(s) * side->calls_a_sample);
         tails.push_back(s.tail_ns);
       }
   Gap gap;

@@ -5,6 +5,9 @@
 //   Ratio r = ratio_of(kernel, eager);                  // paired by round
 //   if (!settled(r) && looks < kMaxLooks) …             // double the rounds
 //
+// A kernel whose host code runs in a process of ours is credited against a gauge in the same place,
+// not against Python runners: gap_of({&gauge}). docs/timing.md#bare-kernels
+//
 // Pure functions of the samples: the same samples give the same bytes. docs/timing-statistics.md
 // says why each number is what it is.
 #pragma once
@@ -28,7 +31,8 @@ inline constexpr double kClockShare = 0.75;
 /// thermal. Not the power cap: a GPU under full load is at it.
 inline constexpr uint64_t kThrottleReasons = 0x8 | 0x20 | 0x40 | 0x80;
 
-/// What the wall clock needs beside the device time of a call, from sides that are not lying.
+/// What the wall clock needs beside the device time of a call, from sides that are not lying and
+/// run as the side does that is credited with it.
 struct Gap {
   double median_ns = 0;
   double slack_ns = 0;       ///< 95 % of the trusted samples exceed the median by no more

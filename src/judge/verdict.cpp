@@ -188,6 +188,9 @@ Json to_json(const Verdict& v) {
   j["weights"] = v.weights;
   j["speed"] = v.speed;
   j["measurement"] = v.measurement ? to_json(*v.measurement, false) : Json();
+  j["other_measurements"] = Json::array();
+  for (const Measurement& m : v.other_measurements)
+    j["other_measurements"].push_back(to_json(m, false));
   j["witness"] = v.witness ? to_json(*v.witness) : Json();
   j["opinion"] = v.opinion ? to_json(*v.opinion) : Json();
   j["probes"] = list(v.probes);

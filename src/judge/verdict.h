@@ -56,7 +56,7 @@ struct Witness {
   Probe probe{};
   std::string shape_set;
   Symbols symbols;
-  uint64_t seed = 0;  ///< of this input set
+  uint64_t seed = 0;     ///< of this input set
   uint32_t variant = 0;  ///< which input set of the probe
   double amplitude = 1;  ///< below 1: a milder one, where the reference was not finite
   std::string weights;   ///< PyTorch tasks: "given", or the seed that they were drawn from
@@ -125,7 +125,8 @@ struct Verdict {
   std::string numerics_policy = "tf32";
   std::string weights;  ///< of a PyTorch task: how they were given; empty where there are none
   std::string speed = "not_measured";
-  std::optional<Measurement> measurement;  ///< on a GPU, of a kernel that was found right
+  std::optional<Measurement> measurement;       ///< on a GPU, of a kernel that was found right
+  std::vector<Measurement> other_measurements;  ///< a native task's at its smaller benchmark shapes
   std::optional<Witness> witness;
   std::optional<Opinion> opinion;  ///< of another protocol than strict
   std::vector<ProbeResult> probes;

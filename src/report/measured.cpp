@@ -87,6 +87,7 @@ std::optional<Measured> measured_of(const Json& verdict) {
     if (headline.is_integer() && headline.as_int() == static_cast<int64_t>(i)) m.headline = ratio;
   }
   if (headline.is_object()) m.headline = ratio_of(headline);
+  m.shape_set = j["shape_set"].as_string();
   m.speed = j["speed"].as_string();
   m.why = j["why"].as_string();
   read_memory(j["memory"], m);

@@ -42,6 +42,7 @@ struct Measured {
   std::vector<MeasuredSide> sides;
   std::vector<MeasuredRatio> ratios;  ///< only those with a number
   std::optional<MeasuredRatio> headline;
+  std::string shape_set;  ///< of a native task; a PyTorch task's own shapes are "given"
   std::string speed, why;
   std::optional<double> kernel_peak_bytes, baseline_peak_bytes;
   std::optional<double> kernel_persistent_bytes, baseline_persistent_bytes;

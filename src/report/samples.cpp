@@ -22,6 +22,7 @@ Json side_json(const judge::TimedSide& side) {
   j["wall_ns"] = column(all, [](const auto& s) { return s.wall_ns; });
   j["device_ns"] = column(all, [](const auto& s) { return s.device_ns; });
   j["host_ns"] = column(all, [](const auto& s) { return s.host_ns; });
+  j["lead_ns"] = column(all, [](const auto& s) { return s.lead_ns; });
   j["credited_ns"] = column(all, [](const auto& s) { return s.credited_ns; });
   j["sm_clock_mhz"] = column(all, [](const auto& s) { return s.sm_clock_mhz; });
   j["power_mw"] = column(all, [](const auto& s) { return s.power_mw; });

@@ -3,8 +3,8 @@
 //   evidence.samples = samples_json(*verdict.measurement);
 //
 // {"sides": [{"name", "policy", "calls", "cold", "wall_ns": […], "device_ns": […], "host_ns": […],
-//   "credited_ns": […], "sm_clock_mhz": […], "power_mw": […], "throttle": […], "verified": […],
-//   "set_aside": […]}]}
+//   "lead_ns": […], "credited_ns": […], "sm_clock_mhz": […], "power_mw": […], "throttle": […],
+//   "verified": […], "set_aside": […]}]}
 #pragma once
 
 #include "base/json.h"

@@ -174,8 +174,7 @@ std::string facts_block(const Verdict& v, const Painter& p) {
       fmt::format("  {} {:<22}{} {}\n", p.dim("numerics "), numerics, p.dim("speed    "), speed);
   text += fmt::format("  {} {:<22}{} {}\n", p.dim("isolation"), sandbox::name_of(v.isolation.level),
                       p.dim("seed     "), v.seed);
-  if (!v.weights.empty())
-    text += fmt::format("  {} given by {}\n", p.dim("weights  "), v.weights);
+  if (!v.weights.empty()) text += fmt::format("  {} given by {}\n", p.dim("weights  "), v.weights);
   if (v.resources.calls > 0)
     text += fmt::format(
         "  {} {} compared in full; a defect in {:.2g} % of calls or more would have "
@@ -237,6 +236,7 @@ std::string render(const Verdict& v, const TerminalStyle& style) {
   if (v.opinion) text += render_opinion(*v.opinion);
   if (v.resources.calls > 0 && !v.opinion) text += facts_block(v, p) + probe_table(v, p) + "\n";
   if (v.measurement) text += render_measurement(*v.measurement);
+  for (const judge::Measurement& m : v.other_measurements) text += render_measurement(m);
   text += shapes_block(v, p);
   const bool failed = v.status != VerdictStatus::correct;
   if (!v.candidate_output.empty() && (style.verbose || failed))

@@ -13,6 +13,9 @@ using judge::Measurement;
 using judge::Ratio;
 using judge::TimedSide;
 
+/// What a PyTorch task's own shapes are called: they go without saying.
+constexpr const char* kOwnShapes = "given";
+
 std::string label(const std::string& name, const std::string& policy) {
   return policy.empty() ? name : name + ", " + policy;
 }
@@ -30,6 +33,7 @@ const Ratio* ratio_for(const Measurement& m, const TimedSide& side) {
 
 std::string headline(const Measurement& m) {
   std::string text = fmt::format("  speed  {}", judge::name_of(m.speed));
+  if (!m.shape_set.empty() && m.shape_set != kOwnShapes) text += " at " + m.shape_set;
   if (m.headline && *m.headline < m.ratios.size()) {
     const Ratio& r = m.ratios[*m.headline];
     text += fmt::format(": {:.3f} of {} {} in {} rounds", r.value, label(r.against, r.policy),

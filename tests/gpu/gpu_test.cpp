@@ -1,9 +1,14 @@
 // Bare kernels on a real GPU: labelled `gpu`, skipped with the reason where there is none.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstdio>
 
 #include "../worker/kernel_fixture.h"
 #include "device/cuda_driver.h"
 #include "sandbox/isolation.h"
+#include "worker/clock_page.h"
+#include "worker/frame_io.h"
 
 namespace fiel::worker {
 namespace {
@@ -129,6 +134,99 @@ TEST_F(GpuTest, GraphBranchesOverlapAndStayInOrder) {
   EXPECT_EQ(o.status, CallStatus::returned) << o.message;
   EXPECT_EQ(o.runtime_error, "");
   EXPECT_EQ(values(*s, v.y), twice_plus_one(twice_plus_one(twice_plus_one(x))));
+}
+
+/// The oracle's side of a control page, without PyTorch.
+struct ClockedGpuTest : GpuTest {
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (IsSkipped()) return;
+    fd = Fd(::memfd_create("control", MFD_CLOEXEC));
+    ASSERT_EQ(::ftruncate(fd.get(), kClockPageBytes), 0);
+    void* at = ::mmap(nullptr, kClockPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+    page = static_cast<ClockPage*>(at);
+  }
+  bool reaches(BareSession& s, const std::atomic<int64_t>& word, int64_t value) const {
+    const int64_t until = monotonic_ns() + 20'000'000'000;
+    while (word != value && monotonic_ns() < until && s.pump_clock(0)) {}
+    return word == value;
+  }
+  /// Wall time of a sample, from its release or its go.
+  double sample(BareSession& s, int64_t turn, int64_t calls, bool held) const {
+    page->calls = calls;
+    page->held = held ? 1 : 0;
+    page->attend = turn;
+    EXPECT_TRUE(reaches(s, page->attending, turn));
+    int64_t begin = monotonic_ns();
+    page->go = turn;
+    if (held) {
+      EXPECT_TRUE(reaches(s, page->queued, turn)) << "turn " << turn;
+      EXPECT_LT(page->done, turn) << "nothing ends before the release";
+      begin = monotonic_ns();
+      page->release = turn;
+    }
+    EXPECT_TRUE(reaches(s, page->reported, turn));
+    return static_cast<double>(monotonic_ns() - begin);
+  }
+  Fd fd;
+  ClockPage* page = nullptr;
+};
+
+TEST_F(ClockedGpuTest, HeldBatchesWaitForTheReleaseAndAreTimedByTheCall) {
+  auto s = start_on_gpu(with_kernel("twice<<<grid, 128, 0, stream>>>(x, y, n);"));
+  ASSERT_TRUE(s);
+  auto x = ramp(1 << 20);
+  ClockRequest q;
+  q.page = fd.get();
+  std::vector<Vectors> slots;
+  for (int i = 0; i < 64; ++i) {
+    slots.push_back(place(*s, x));
+    q.slots.push_back(request(slots.back()));
+  }
+  ASSERT_TRUE(s->begin_clock(q));
+  int64_t turn = 0;
+  for (int warm = 0; warm < 2; ++warm) (void)sample(*s, ++turn, 1, false);
+  EXPECT_EQ(page->holds, 1) << "the driver lets a stream wait for a word of the page";
+  std::printf("unheld, 1 call: device %.2f us, wall %.1f us, lead %.1f us\n", page->device_ns / 1e3,
+              sample(*s, ++turn, 1, false) / 1e3, page->lead_ns / 1e3);
+  EXPECT_GT(page->lead_ns, 0);
+  for (const int64_t calls : {1, 8, 64}) {
+    (void)sample(*s, ++turn, calls, true);
+    const double wall = sample(*s, ++turn, calls, true);
+    EXPECT_EQ(page->status, 0);
+    EXPECT_GT(page->device_ns, 500) << "8 MB";
+    EXPECT_LT(page->device_ns * static_cast<double>(calls), wall);
+    std::printf("held, %2ld calls: device %.2f us a call, wall %.1f us, gap %.1f us\n",
+                static_cast<long>(calls), page->device_ns / 1e3, wall / 1e3,
+                (wall - page->device_ns * static_cast<double>(calls)) / 1e3);
+  }
+  page->go = kLeaveClock;
+  const auto end = s->end_clock(20'000);
+  ASSERT_TRUE(end) << to_string(end.error());
+  EXPECT_EQ(end->last.status, CallStatus::returned) << end->last.message;
+  EXPECT_EQ(values(*s, slots[63].y), twice_plus_one(x));
+}
+
+TEST_F(ClockedGpuTest, AKernelThatWaitsForItselfStaysOutOfAHold) {
+  auto s = start_on_gpu(
+      with_kernel("twice<<<grid, 128, 0, stream>>>(x, y, n); cudaStreamSynchronize(stream);"));
+  ASSERT_TRUE(s);
+  Vectors v = place(*s, ramp(1000));
+  ClockRequest q;
+  q.page = fd.get();
+  q.slots = {request(v)};
+  ASSERT_TRUE(s->begin_clock(q));
+  (void)sample(*s, 1, 1, false);
+  page->held = 1;
+  page->attend = 2;
+  page->go = 2;
+  for (int i = 0; i < 100; ++i) (void)s->pump_clock(1);
+  EXPECT_LT(page->queued, 2);
+  page->release = 2;
+  EXPECT_TRUE(reaches(*s, page->reported, 2));
+  EXPECT_EQ(page->status, 0);
+  page->go = kLeaveClock;
+  EXPECT_TRUE(s->end_clock(20'000));
 }
 
 TEST_F(GpuTest, AnIllegalAddressEndsTheSessionAndNotTheNext) {

@@ -228,6 +228,86 @@ TEST(Credit, WorkLeftOnTheDeviceIsAddedToTheWallTime) {
   EXPECT_FALSE(c.kernel.events_believed);
 }
 
+/// A bare kernel in a device process of ours, whose gap is another than the Python runners', and
+/// the gauge in the same place.
+struct BareClocked : Clocked {
+  TimedSide gauge;
+  explicit BareClocked(double gap_ns) {
+    Dice dice(7);
+    gauge.calls_a_sample = kernel.calls_a_sample;
+    for (TimeSample& s : kernel.samples) {
+      s.wall_ns += gap_ns - 180e3;
+      TimeSample g = s;
+      g.device_ns = 2e3;
+      g.wall_ns = 8 * g.device_ns + gap_ns + 5e3 * dice.normal();
+      gauge.samples.push_back(g);
+    }
+  }
+  Gap own_gap() const {
+    const TimedSide* sides[] = {&gauge};
+    return gap_of(sides);
+  }
+  Ratio ratio(const Gap& kernel_gap) {
+    credit(eager, gap(), Trust::trusted);
+    credit(kernel, kernel_gap, Trust::hostile);
+    return ratio_of(kernel, eager);
+  }
+};
+
+TEST(Gauge, AnHonestBareKernelIsBelievedWhereverItsGapLies) {
+  for (const double gap_ns : {100e3, 160e3, 230e3, 400e3}) {
+    BareClocked c(gap_ns);
+    EXPECT_EQ(c.ratio(c.own_gap()).decision, SpeedDecision::same) << gap_ns;
+    EXPECT_TRUE(c.kernel.events_believed) << gap_ns;
+    EXPECT_NEAR(c.kernel.median_ns, c.kernel.device_median_ns, 200) << gap_ns;
+  }
+  BareClocked slow(400e3);
+  EXPECT_EQ(slow.ratio(slow.gap()).decision, SpeedDecision::slower)
+      << "against the Python runners' gap it would be charged the difference";
+  EXPECT_FALSE(slow.kernel.events_believed);
+}
+
+TEST(Gauge, AForgedClaimHasNoRoomInAnothersGap) {
+  BareClocked c(100e3);
+  // 8 calls a sample: 80 of the 180 µs that a Python runner needs are work that nobody claims.
+  for (TimeSample& s : c.kernel.samples) {
+    s.wall_ns += 60e3;
+    s.device_ns -= 2e3;
+  }
+  EXPECT_GT(c.ratio(c.gap()).value, 1.005) << "hidden behind the Python runners' gap";
+  EXPECT_TRUE(c.kernel.events_believed);
+  EXPECT_LT(c.ratio(c.own_gap()).value, 0.98) << "the wall time, and what it did beside";
+  EXPECT_FALSE(c.kernel.events_believed);
+}
+
+TEST(Gauge, HostCodeBeforeTheDeviceHasWorkIsNoDeviceTime) {
+  BareClocked c(150e3);
+  Dice dice(11);
+  for (TimeSample& s : c.gauge.samples) {
+    s.lead_ns = 12e3 + 500 * dice.normal();
+    s.wall_ns += s.lead_ns;
+  }
+  for (TimeSample& s : c.kernel.samples) {  // thirty launches through the channel
+    s.lead_ns = 330e3 + 20e3 * dice.normal();
+    s.wall_ns += s.lead_ns;
+  }
+  EXPECT_EQ(c.ratio(c.own_gap()).decision, SpeedDecision::same);
+  EXPECT_TRUE(c.kernel.events_believed);
+  for (TimeSample& s : c.kernel.samples)
+    s.lead_ns = 0;  // as of a Python runner, who may not say it
+  EXPECT_EQ(c.ratio(c.own_gap()).decision, SpeedDecision::slower);
+}
+
+TEST(Gauge, ALeadLongerThanTheCallIsNoTimeMachine) {
+  TimeSample s;
+  s.wall_ns = 500;
+  s.lead_ns = 9'000;
+  s.device_ns = 100;
+  EXPECT_EQ(credited_ns(s, 1, {}, Trust::hostile), 100);
+  s.lead_ns = -9'000;
+  EXPECT_EQ(credited_ns(s, 1, {}, Trust::hostile), 500);
+}
+
 TEST(Credit, WithoutATrustedSideTheWallTimeStands) {
   TimeSample s;
   s.wall_ns = 500;

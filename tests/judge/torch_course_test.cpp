@@ -120,6 +120,39 @@ TEST_F(TorchJudgement, TimesAreMeasuredBesideABaseline) {
   EXPECT_EQ(v.measurement->memory.kernel_peak_bytes, 80u);
 }
 
+TEST_F(TorchJudgement, ABareKernelIsCreditedAgainstAGaugeInItsPlace) {
+  bare();
+  const Verdict v = judged();
+  EXPECT_EQ(v.status, VerdictStatus::correct) << v.reason;
+  ASSERT_TRUE(v.measurement);
+  const auto& sides = v.measurement->sides;
+  ASSERT_EQ(sides.size(), 2u) << "the gauge is no side";
+  EXPECT_EQ(sides[0].name, "kernel");
+  EXPECT_EQ(sides[0].gap_from, "gauge");
+  EXPECT_EQ(sides[1].gap_from, "baselines");
+  EXPECT_EQ(v.measurement->ratios.size(), 1u);
+}
+
+TEST_F(TorchJudgement, WithoutAGaugeTheBaselinesGapStands) {
+  bare();
+  gauge_ = []() -> Result<Compiled> { return fail(ErrorCode::io, "no nvcc today"); };
+  const Verdict v = judged();
+  EXPECT_EQ(v.status, VerdictStatus::correct) << v.reason;
+  ASSERT_TRUE(v.measurement);
+  EXPECT_EQ(v.measurement->sides[0].gap_from, "baselines");
+  ASSERT_FALSE(v.environment.notes.empty());
+  EXPECT_NE(v.environment.notes.back().find("no nvcc today"), std::string::npos);
+}
+
+TEST_F(TorchJudgement, AModuleHasNoGauge) {
+  on_a_gpu();
+  gauge_ = []() -> Result<Compiled> { return fail(ErrorCode::io, "nobody asked"); };
+  const Verdict v = judged();
+  ASSERT_TRUE(v.measurement);
+  EXPECT_EQ(v.measurement->sides[0].gap_from, "baselines");
+  EXPECT_TRUE(v.environment.notes.empty());
+}
+
 TEST_F(TorchJudgement, AWrongAnswerInATimedCallIsIncorrect) {
   on_a_gpu();
   oracle_ += ",late-wrong";

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "fake_session.h"
 #include "judge/torch/judge_torch.h"
 #include "worker/python_launch.h"
 #include "worker/trusted_child.h"
@@ -19,6 +20,35 @@
 namespace fiel::judge::torch {
 
 inline const char* const kScript = FIEL_SOURCE_DIR "/tests/judge/fake_torch/worker.py";
+
+/// A session on a GPU that is not there: windows are numbers, the clock answers nobody.
+class FakeGpuSession final : public FakeSession {
+ public:
+  using FakeSession::FakeSession;
+  bool counts_writes() const override { return false; }
+  Result<uint64_t> import_window(int, uint64_t bytes) override {
+    const uint64_t at = next_;
+    next_ += bytes + 4096;
+    return at;
+  }
+  Status drop_window(uint64_t) override { return {}; }
+  Status begin_clock(const worker::ClockRequest&) override { return {}; }
+  bool pump_clock(int) override { return true; }
+  Result<worker::ClockOutcome> end_clock(int64_t) override { return worker::ClockOutcome{}; }
+
+ private:
+  uint64_t next_ = 1ull << 40;
+};
+
+inline Compiled fake_compiled(FakeKernel kernel = [](FakeCall&) {}) {
+  Compiled c;
+  c.digest = "digest";
+  c.built = build::CompileOutcome{};
+  c.start = [kernel](const SessionWish&) -> Result<std::unique_ptr<worker::BareSession>> {
+    return std::make_unique<FakeGpuSession>(kernel);
+  };
+  return c;
+}
 
 class TorchJudgement : public ::testing::Test {
  protected:
@@ -50,6 +80,8 @@ class TorchJudgement : public ::testing::Test {
   Workers workers() {
     Workers w;
     w.oracle = [this] { return start("oracle", oracle_, true); };
+    w.compile = compile_;
+    w.gauge = gauge_;
     w.baseline = [this](const std::string&) { return start("runner", baseline_, true); };
     w.candidate = [this](const std::string&) -> Result<worker::ConfinedRunner> {
       FIEL_TRY(auto process, start("runner", candidate_, false));
@@ -67,6 +99,15 @@ class TorchJudgement : public ::testing::Test {
   VerdictStatus status_of(const std::string& candidate) {
     candidate_ = candidate;
     return judged().status;
+  }
+
+  /// A bare kernel instead of a module, on a GPU that is not there.
+  void bare(FakeKernel kernel = [](FakeCall&) {}) {
+    on_a_gpu();
+    request_.kernel_path = (folder_->path() / "kernel.cu").string();
+    std::ofstream(request_.kernel_path) << "// a kernel\n";
+    compile_ = [kernel] { return fake_compiled(kernel); };
+    gauge_ = [] { return fake_compiled(); };
   }
 
   void on_a_gpu() {
@@ -92,6 +133,7 @@ class TorchJudgement : public ::testing::Test {
 
   std::unique_ptr<TempDir> folder_;
   std::string kernel_, oracle_ = "right", baseline_ = "right", candidate_ = "right";
+  std::function<Result<Compiled>()> compile_, gauge_;
   TorchRequest request_;
 };
 

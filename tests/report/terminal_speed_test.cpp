@@ -35,6 +35,14 @@ TEST(TerminalSpeed, ShowsTheHeadlineEverySideAndWhatIsMissing) {
   EXPECT_NE(text.find("not timed: out of memory"), std::string::npos) << text;
 }
 
+TEST(TerminalSpeed, NamesTheShapesOfANativeTaskAndNotATasksOwn) {
+  judge::Measurement m = measured();
+  m.shape_set = "bench";
+  EXPECT_NE(render_measurement(m).find("speed  faster at bench: 1.200"), std::string::npos);
+  m.shape_set = "given";
+  EXPECT_EQ(render_measurement(m).find("given"), std::string::npos);
+}
+
 TEST(TerminalSpeed, AnUnboundedIntervalIsNotANumber) {
   judge::Measurement m = measured();
   m.ratios[0].high = std::numeric_limits<double>::infinity();

@@ -32,6 +32,7 @@ class BareSide final : public Side {
   worker::Answer<Json> state(const worker::WindowHandle& window, worker::Region region) override;
 
   bool writes_in_place() const override { return true; }
+  bool host_is_ours() const override { return true; }
   worker::Answer<void> enter_clock(const ClockSlots& slots) override;
   void attend_clock() override { session_->pump_clock(0); }
   void leave_clock() override;

@@ -18,10 +18,11 @@ inline constexpr const char* kSharedSlots = "timed baselines";
 
 struct Contestant {
   TimedSide side;
-  std::unique_ptr<Side> own;  ///< of a baseline
+  std::unique_ptr<Side> own;  ///< of a baseline or a gauge
   Side* runner = nullptr;
   bool trusted = false;
   bool out_of_memory = false;  ///< why it was dropped
+  bool is_gauge = false;       ///< judge/torch/gauge.h: timed, and no side of the measurement
   std::vector<ProbeError> errors;
   Errors worst;
   std::string windows;  ///< whose windows it has; the kernel's are its alone

@@ -67,6 +67,7 @@ class TorchCourse {
 
   OracleSide& oracle() { return oracle_; }
   const TorchRequest& request() const { return request_; }
+  const Workers& workers() const { return workers_; }
   Verdict& verdict() { return verdict_; }
 
  private:

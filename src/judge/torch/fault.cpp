@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "judge/torch/answers.h"
 #include "judge/torch/compiler_words.h"
 
 namespace fiel::judge::torch {
@@ -100,6 +101,19 @@ FaultVerdict verdict_of(const worker::WorkerFault& f, Stage stage) {
   if (v.status == VerdictStatus::compile_error) said = compiler_words(said);
   v.output = printable(said, 6000);
   return v;
+}
+
+std::string words_of(const Error& error, Verdict& v) {
+  constexpr size_t kTailBytes = 480;
+  Error shown = error;
+  for (const std::string& c : error.context) {
+    if (c.find('\n') == std::string::npos) continue;
+    std::erase(shown.context, c);
+    v.findings.push_back(finding(JudgeFinding::worker_traceback, vgpu::Grade::info,
+                                 c.substr(c.size() - std::min(c.size(), kTailBytes)),
+                                 Probe::task_inputs, kGivenShapes, v.resources.calls));
+  }
+  return to_string(shown);
 }
 
 }  // namespace fiel::judge::torch

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "judge/codes.h"
+#include "judge/verdict.h"
 #include "worker/torch_fault.h"
 
 namespace fiel::judge::torch {
@@ -25,5 +26,8 @@ struct FaultVerdict {
 };
 
 FaultVerdict verdict_of(const worker::WorkerFault& fault, Stage stage);
+
+/// An error of ours in a line. The traceback that came with it becomes a finding, by its end.
+std::string words_of(const Error& error, Verdict& verdict);
 
 }  // namespace fiel::judge::torch

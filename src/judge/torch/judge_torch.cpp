@@ -47,55 +47,9 @@ Result<Verdict> blank_verdict(const TorchRequest& request) {
 }
 
 void describe(const OracleSide& oracle, Verdict& v) {
-  const worker::TorchFacts& m = oracle.machine();
   v.task = printable(oracle.task().name, 200);
   v.task_digest = oracle.task().digest;
-  if (v.device != "virtual") {
-    v.environment.device = m.device_name;
-    v.environment.device_uuid = m.device_uuid;
-    v.environment.driver = m.driver;
-    v.environment.cuda = m.cuda;
-  }
-  v.environment.torch = m.torch;
-  v.environment.python = m.python;
-  v.environment.notes = m.notes;
-}
-
-/// The error in a line; the traceback that came with it is shown apart, by its end.
-std::string words_of(const Error& error, Verdict& v) {
-  constexpr size_t kTailBytes = 480;
-  Error shown = error;
-  for (const std::string& c : error.context) {
-    if (c.find('\n') == std::string::npos) continue;
-    std::erase(shown.context, c);
-    v.findings.push_back(finding(JudgeFinding::worker_traceback, vgpu::Grade::info,
-                                 c.substr(c.size() - std::min(c.size(), kTailBytes)),
-                                 Probe::task_inputs, kGivenShapes, v.resources.calls));
-  }
-  return to_string(shown);
-}
-
-/// A machine that cannot be timed takes nothing from a kernel that was found right.
-Status measure_if_possible(TorchCourse& course, std::vector<Contestant> baselines) {
-  const Status done = measure(course, std::move(baselines));
-  if (done || done.error().code == ErrorCode::interrupted) return done;
-  if (is_out_of_memory(done.error())) course.lacked_memory();
-  Measurement& m = *course.verdict().measurement;
-  m.speed = SpeedDecision::not_measured;
-  m.reward = 1;
-  m.why = printable(words_of(done.error(), course.verdict()), 300);
-  course.verdict().speed = std::string(judge::name_of(m.speed));
-  return {};
-}
-
-/// The oracle and each side hold inputs and outputs several times over: a task with this share of a
-/// GPU's memory in them has no room beside others.
-constexpr uint64_t kShareAlone = 12;
-
-bool crowds(const OracleSide& oracle) {
-  const worker::OpenedTask& task = oracle.task();
-  const uint64_t memory = oracle.machine().memory_bytes;
-  return memory > 0 && task.input_bytes + task.output_bytes > memory / kShareAlone;
+  describe_machine(oracle.machine(), v.device != "virtual", v.environment);
 }
 
 struct Attempt {
@@ -121,7 +75,7 @@ Status judge_into(const TorchRequest& request, const Workers& workers, Attempt& 
   FIEL_TRY_STATUS(run_strict(course));
   const double n = static_cast<double>(v.resources.calls_compared);
   if (v.status == VerdictStatus::correct && request.time_budget_ms > 0)
-    FIEL_TRY_STATUS(measure_if_possible(course, std::move(baselines)));
+    FIEL_TRY_STATUS(measure(course, std::move(baselines)));
   v.missed_fraction = n > 0 ? 1 - std::pow(0.05, 1 / n) : 1;
   attempt.out_of_memory = course.ran_out_of_memory();
   return {};

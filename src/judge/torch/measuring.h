@@ -33,6 +33,7 @@ class Measuring {
   void show();
 
  private:
+  Status run_sides();
   void look_up(const std::vector<std::string>& policies);
   void choose(const CachedBaselines& known);
   std::vector<Contestant> from_reserve(const std::vector<BaselineName>& names);
@@ -53,6 +54,7 @@ class Measuring {
   std::vector<BaselineName> spared_;
   std::vector<Contestant> reserve_;  ///< started, and not needed so far
   std::vector<Contestant> all_;      ///< the kernel first
+  std::optional<Contestant> gauge_;  ///< beside a bare kernel, while that is timed
   std::optional<TimedSession> session_;
   std::optional<Calibration> calibration_;
 };

@@ -75,6 +75,25 @@ void give_back_clean(std::unique_ptr<worker::TorchWorker> process, const GiveBac
   if (process->ask(Json::object({{"op", "reset"}}), options)) give_back(std::move(process));
 }
 
+bool crowds(const OracleSide& oracle) {
+  constexpr uint64_t kShareAlone = 12;  // of the GPU's memory
+  const worker::OpenedTask& task = oracle.task();
+  const uint64_t memory = oracle.machine().memory_bytes;
+  return memory > 0 && task.input_bytes + task.output_bytes > memory / kShareAlone;
+}
+
+void describe_machine(const worker::TorchFacts& machine, bool with_device, Environment& to) {
+  if (with_device) {
+    to.device = machine.device_name;
+    to.device_uuid = machine.device_uuid;
+    to.driver = machine.driver;
+    to.cuda = machine.cuda;
+  }
+  to.torch = machine.torch;
+  to.python = machine.python;
+  to.notes = machine.notes;
+}
+
 Error error_of(const worker::WorkerFault& fault) {
   Error error = worker::to_error(fault);
   if (fault.kind == worker::Fault::memory) error.context.push_back(kOutOfMemory);
@@ -115,8 +134,8 @@ uint64_t window_bytes(const std::vector<worker::Leaf>& leaves) {
 }
 
 Result<worker::OpenedTask> OracleSide::open_task(const TorchRequest& request) {
-  worker::OpenTask open{request.task_path, request.mode, init_seed(request.options.seed),
-                        request.reference, request.on_virtual() ? kSmallBytes : 0};
+  worker::OpenTask open{request.task_path, request.mode,    init_seed(request.options.seed),
+                        request.reference, request.domains, request.on_virtual() ? kSmallBytes : 0};
   auto opened = oracle_.open_task(open);
   if (opened) return std::move(*opened);
   sound_ = false;

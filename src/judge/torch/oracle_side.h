@@ -120,9 +120,16 @@ class OracleSide {
   std::deque<Json> leaving_;  ///< released, but still known to the oracle
 };
 
+/// The oracle and each side hold inputs and outputs several times over: such a task has no room
+/// beside others on its GPU.
+bool crowds(const OracleSide& oracle);
+
 /// A worker's fault as ours. What ran out of memory is known by it.
 Error error_of(const worker::WorkerFault& fault);
 bool is_out_of_memory(const Error& error);
+
+/// What runs the oracle; with the GPU where that is the kernel's device too.
+void describe_machine(const worker::TorchFacts& machine, bool with_device, Environment& to);
 
 /// A trusted process with its windows dropped and its modules unloaded, or nothing.
 void give_back_clean(std::unique_ptr<worker::TorchWorker> process, const GiveBack& give_back);

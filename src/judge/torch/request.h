@@ -49,6 +49,8 @@ struct Workers {
   std::function<Result<worker::ConfinedRunner>(const std::string& device_uuid)> candidate;
   /// A bare kernel instead; called on a thread of its own.
   std::function<Result<Compiled>()> compile;
+  /// The gauge beside it, for the same device (judge/torch/gauge.h); may be empty.
+  std::function<Result<Compiled>()> gauge;
 };
 
 struct TorchRequest {
@@ -58,6 +60,7 @@ struct TorchRequest {
   std::string task_path;              ///< absolute
   std::string shown_task;             ///< as the user named it
   std::string reference;              ///< a native task: the source of its generated module
+  std::vector<std::string> domains;   ///< and what it says of each input
   std::string kernel_path;            ///< empty: the reference itself, as a control
   int64_t load_timeout_ms = 600'000;  ///< compilers run in it
   int64_t time_budget_ms = 60'000;    ///< of timing; 0: no timing

@@ -47,6 +47,8 @@ class Side {
 
   /// It writes timed outputs in place: they have to be contiguous.
   virtual bool writes_in_place() const { return false; }
+  /// A process of ours calls the kernel: its host times are measured, not claimed.
+  virtual bool host_is_ours() const { return false; }
   virtual worker::Answer<void> enter_clock(const ClockSlots& slots) = 0;
   virtual void attend_clock() {}  ///< now and then while the oracle's `time` runs
   virtual void leave_clock() = 0;

@@ -34,12 +34,8 @@ void judge_floor(TorchCourse& course, const std::optional<Calibration>& calibrat
   course.decide(VerdictStatus::timing_invalid, why);
 }
 
-}  // namespace
-
-Status measure(TorchCourse& course, std::vector<Contestant> baselines) {
+Status measure_sides(TorchCourse& course, std::vector<Contestant> baselines) {
   Verdict& v = course.verdict();
-  v.measurement = Measurement{};
-  v.measurement->memory.setup_ms = course.setup_ms();
   Measuring measuring(course, std::move(baselines));
   FIEL_TRY_STATUS(measuring.run());
   judge_floor(course, measuring.calibration());
@@ -55,8 +51,27 @@ Status measure(TorchCourse& course, std::vector<Contestant> baselines) {
                         Probe::timed_calls, kGivenShapes, v.resources.calls));
   if (course.decided()) m.speed = SpeedDecision::not_measured;
   if (course.decided()) m.reward = -1;
-  v.speed = std::string(judge::name_of(m.speed));
   measuring.keep();
+  return {};
+}
+
+}  // namespace
+
+Status measure(TorchCourse& course, std::vector<Contestant> baselines) {
+  Verdict& v = course.verdict();
+  v.measurement = Measurement{};
+  v.measurement->shape_set = course.oracle().main_shapes();
+  v.measurement->memory.setup_ms = course.setup_ms();
+  const Status done = measure_sides(course, std::move(baselines));
+  Measurement& m = *v.measurement;
+  if (!done && done.error().code == ErrorCode::interrupted) return done;
+  if (!done && is_out_of_memory(done.error())) course.lacked_memory();
+  if (!done) {
+    m.speed = SpeedDecision::not_measured;
+    m.reward = 1;
+    m.why = printable(words_of(done.error(), v), 300);
+  }
+  v.speed = std::string(judge::name_of(m.speed));
   return {};
 }
 

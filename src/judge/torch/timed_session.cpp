@@ -79,9 +79,11 @@ Result<TimedSession::Slots> TimedSession::lay_out(Contestant& side) {
 }
 
 Status TimedSession::enter(Contestant& side) {
-  FIEL_TRY(const OracleSide::WeightsAt weights, course_.oracle().weights(case_, side.windows));
-  if (weights.any)
-    if (const auto taken = side.runner->take(weights); !taken) side.drop(taken.error());
+  if (!side.is_gauge) {
+    FIEL_TRY(const OracleSide::WeightsAt weights, course_.oracle().weights(case_, side.windows));
+    if (weights.any)
+      if (const auto taken = side.runner->take(weights); !taken) side.drop(taken.error());
+  }
   if (!side.present()) return {};
   auto laid = lay_out(side);
   if (!laid && side.trusted && is_out_of_memory(laid.error())) {
@@ -110,7 +112,8 @@ worker::OpenClock TimedSession::opening() const {
   clock.case_id = case_.prepared.id;
   clock.cold = course_.request().timing != Timing::warm;
   for (size_t i = 0; i < entered_.size(); ++i)
-    clock.runners.push_back({entered_[i].slots, static_cast<int>(i), entered_[i].side->trusted});
+    clock.runners.push_back({entered_[i].slots, static_cast<int>(i), entered_[i].side->trusted,
+                             entered_[i].side->is_gauge});
   clock.seed = derive_seed(seed_, 4242) >> 1;
   clock.call_timeout_ms = course_.request().options.call_timeout_ms;
   clock.entry_timeout_ms = 120'000;
@@ -148,6 +151,7 @@ Result<worker::TimedSamples> TimedSession::next_chunk(const worker::ClockChunk& 
 
 void TimedSession::forget_samples() {
   for (Contestant& c : all_) c.side.samples.clear();
+  if (plan_.gauge != nullptr) plan_.gauge->side.samples.clear();
 }
 
 void TimedSession::take(const worker::TimedSamples& reply) {
@@ -167,18 +171,23 @@ void TimedSession::take(const worker::TimedSamples& reply) {
     ++samples_;
     samples_verified_ += s.verified ? 1 : 0;
     if (s.failed) continue;
-    TimeSample t;
-    t.round = static_cast<uint32_t>(std::max(s.round, 0));
-    t.wall_ns = s.wall_ns;
-    t.device_ns = s.device_ns;
-    t.host_ns = s.host_ns;
-    t.tail_ns = s.tail_ns;
-    t.sm_clock_mhz = static_cast<uint32_t>(std::max(s.sm_clock_mhz, 0.0));
-    t.power_mw = static_cast<uint32_t>(std::max(s.power_mw, 0.0));
-    t.throttle = worker::read_count(s.throttle);
-    t.verified = s.verified;
-    entered_[at].side->side.samples.push_back(t);
+    entered_[at].side->side.samples.push_back(sample_of(s, *entered_[at].side));
   }
+}
+
+TimeSample TimedSession::sample_of(const worker::TimedSample& s, const Contestant& side) const {
+  TimeSample t;
+  t.round = static_cast<uint32_t>(std::max(s.round, 0));
+  t.wall_ns = s.wall_ns;
+  t.device_ns = s.device_ns;
+  t.host_ns = s.host_ns;
+  t.lead_ns = side.present() && side.runner->host_is_ours() ? s.lead_ns : 0;
+  t.tail_ns = s.tail_ns;
+  t.sm_clock_mhz = static_cast<uint32_t>(std::max(s.sm_clock_mhz, 0.0));
+  t.power_mw = static_cast<uint32_t>(std::max(s.power_mw, 0.0));
+  t.throttle = worker::read_count(s.throttle);
+  t.verified = s.verified;
+  return t;
 }
 
 /// A timed answer of the kernel that is wrong, or a loop that it left.
@@ -219,11 +228,10 @@ bool TimedSession::choose_calls(bool held) {
   };
   if (!held) return is_known({false, 1});
   credit_all();
-  std::vector<const TimedSide*> trusted;
   double shortest_ns = 0, host_ns = 0;
   for (const Entered& e : entered_) {
     const TimedSide& side = e.side->side;
-    if (e.side->trusted) trusted.push_back(&side);
+    if (e.side->is_gauge) continue;
     if (side.median_ns > 0 && (shortest_ns == 0 || side.median_ns < shortest_ns))
       shortest_ns = side.median_ns;
     host_ns = std::max(host_ns, side.host_median_ns);
@@ -233,7 +241,7 @@ bool TimedSession::choose_calls(bool held) {
   limits.slot_bytes = slot_bytes_;
   limits.window_bytes = slot_bytes_ * slots_;
   const uint32_t most = most_calls(limits);
-  const uint32_t wanted = calls_for(shortest_ns, gap_of(trusted).slack_ns, most);
+  const uint32_t wanted = calls_for(shortest_ns, kernel_gap().slack_ns, most);
   calls_ = std::min(std::bit_ceil(wanted), most);
   if (plan_.known.empty()) return true;
   const auto known = known_calls(plan_.known, wanted, most);
@@ -311,12 +319,30 @@ bool TimedSession::narrow() const {
   });
 }
 
-void TimedSession::credit_all() {
+Gap TimedSession::baselines_gap() const {
   std::vector<const TimedSide*> trusted;
   for (const Contestant& c : all_)
     if (c.trusted && c.present()) trusted.push_back(&c.side);
-  const Gap gap = gap_of(trusted);
-  for (Contestant& c : all_) credit(c.side, gap, c.trusted ? Trust::trusted : Trust::hostile);
+  return gap_of(trusted);
+}
+
+bool TimedSession::has_gauge() const {
+  return plan_.gauge != nullptr && plan_.gauge->present() && !plan_.gauge->side.samples.empty();
+}
+
+/// What an honest kernel needs in the place of this one.
+Gap TimedSession::kernel_gap() const {
+  if (!has_gauge()) return baselines_gap();
+  const TimedSide* gauge[] = {&plan_.gauge->side};
+  return gap_of(gauge);
+}
+
+void TimedSession::credit_all() {
+  const Gap baselines = baselines_gap(), kernel = kernel_gap();
+  for (Contestant& c : all_) {
+    credit(c.side, c.trusted ? baselines : kernel, c.trusted ? Trust::trusted : Trust::hostile);
+    if (!c.trusted && has_gauge()) c.side.gap_from = plan_.gauge->side.name;
+  }
 }
 
 /// Compares the kernel with each baseline.
@@ -357,6 +383,7 @@ Status TimedSession::begin() {
   forget_samples();
   for (Contestant& c : all_)
     if (c.present()) FIEL_TRY_STATUS(enter(c));
+  if (plan_.gauge != nullptr && plan_.gauge->present()) return enter(*plan_.gauge);
   return {};
 }
 

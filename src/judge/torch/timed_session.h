@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "judge/timing.h"
 #include "judge/torch/contestants.h"
 
 namespace fiel::judge::torch {
@@ -30,6 +31,7 @@ struct SessionPlan {
   uint32_t number = 0;           ///< of the judgement's sessions: each has inputs of its own
   bool hold = true;              ///< where the device and all sides can
   std::vector<TimedMode> known;  ///< not empty: end after the pilot where none of them will do
+  Contestant* gauge = nullptr;   ///< judge/torch/gauge.h: timed beside the others, no side
 };
 
 /// The number of calls of a known held mode that serves where `wanted` are wanted: no fewer, and
@@ -76,6 +78,10 @@ class TimedSession {
   bool choose_calls(bool held);
   void forget_samples();
   void take(const worker::TimedSamples& reply);
+  TimeSample sample_of(const worker::TimedSample& s, const Contestant& side) const;
+  Gap baselines_gap() const;
+  bool has_gauge() const;
+  Gap kernel_gap() const;
   bool wrong_answers(const worker::TimedSamples& reply);
   void credit_all();
   void compute();

@@ -35,6 +35,8 @@ List facts_of(const Json& v, const std::optional<Measured>& m) {
   } else {
     facts << fact("speed", spaced(v["speed"].as_string()));
   }
+  if (m && !m->shape_set.empty() && m->shape_set != "given")
+    facts << fact("timed at", m->shape_set);
   if (m && !m->sides.empty() && m->sides.front().median_ns)
     facts << fact("one call", time_text(m->sides.front().median_ns));
   if (m && m->light_share)

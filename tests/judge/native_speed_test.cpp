@@ -115,6 +115,8 @@ TEST_F(NativeSpeed, ARefusedShapeIsNotTimedAndNoFault) {
   EXPECT_EQ(verdict_.measurement->speed, SpeedDecision::not_measured);
   EXPECT_NE(verdict_.measurement->why.find("refuses the shape set 'bench'"), std::string::npos);
   EXPECT_EQ(verdict_.refused_shapes, Names{"bench"});
+  ASSERT_EQ(verdict_.probes.size(), 1u);
+  EXPECT_EQ(verdict_.probes[0].outcome, ProbeOutcome::skipped);
   EXPECT_EQ(verdict_.measurement->reward, 1);
 }
 

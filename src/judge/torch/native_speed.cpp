@@ -150,6 +150,9 @@ class Adoption {
   void take_evidence(Verdict& timed) {
     for (ProbeResult& p : timed.probes) {
       place(p.shape_set, p.symbols);
+      // A refusal, or a fault of this machine: nothing about the kernel was found.
+      const bool failed = p.outcome == ProbeOutcome::failed;
+      if (failed && !decides(timed.status)) p.outcome = ProbeOutcome::skipped;
       to_.probes.push_back(std::move(p));
     }
     Symbols unused;

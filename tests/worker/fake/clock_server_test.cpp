@@ -65,7 +65,7 @@ class Candidate {
       }
       WireWriter w;
       w.put<int32_t>(0).put<int32_t>(0);
-      send(Rt::returned, w);
+      send_frame(fd_, static_cast<uint16_t>(Rt::returned), h.sequence, w.bytes(), -1, later());
     }
   }
 

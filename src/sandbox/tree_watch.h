@@ -5,7 +5,8 @@
 //   30}); watch.broken();                  // "memory limit of 4.00 GiB" once it was killed for it
 //
 // It looks from a thread of its own, also while nobody waits for the process: a candidate may take
-// memory when the judge is busy with something else. It sees up to a period late, and does not reap.
+// memory when the judge is busy with something else. It sees up to a period late, and does not
+// reap.
 #pragma once
 
 #include <sys/types.h>

@@ -189,7 +189,13 @@ bool is_product(const NodePlan& plan) {
   return std::find(std::begin(kProducts), std::end(kProducts), op) != std::end(kProducts);
 }
 
-/// What rounding amounts to in each element of a product: sqrt(2 Σ a² b² + y²).
+bool is_sum(const NodePlan& plan) {
+  const std::string_view op = plan.alone.nodes.back().op;
+  return op == "sum" || op == "mean";
+}
+
+/// What rounding amounts to in each element of a product: sqrt(2 Σ a² b² + y²), or of a sum:
+/// sqrt(Σ x² + y²).
 Result<Tensor> deviation(const NodePlan& plan, const std::vector<Tensor>& operands,
                          const Tensor& result) {
   std::vector<Tensor> squares;
@@ -202,18 +208,21 @@ Result<Tensor> deviation(const NodePlan& plan, const std::vector<Tensor>& operan
   Tensor out = sums.front().clone();
   double* s = out.data_as<double>();
   const double* y = result.data_as<double>();
-  for (int64_t i = 0; i < out.numel(); ++i) s[i] = std::sqrt(2 * s[i] + y[i] * y[i]);
+  double terms = 2;
+  if (is_sum(plan))
+    terms = plan.alone.nodes.back().op == "mean" ? 1 / std::max(1.0, plan.reduction_length) : 1;
+  for (int64_t i = 0; i < out.numel(); ++i) s[i] = std::sqrt(terms * s[i] + y[i] * y[i]);
   return out;
 }
 
-/// By how much products are shifted to see what moves beside a kink: by kReach of their own
-/// deviations, in the class that they may run in.
+/// By how much products and sums are shifted to see what moves beside a kink: by kReach of their
+/// own deviations, in the class that they may run in.
 ///
 /// An error reaches 4 units (docs/numerics.md). Of an element that is e units from a clamp's border
 /// it lets 4 - e through; shifted by 6 the element moves by (6 - e) / 6, of which a bound allows 8.
 constexpr double kReach = 6;
 
-/// All products shifted to one side.
+/// All products and sums shifted to one side.
 Result<std::vector<Tensor>> shifted(const NodeEvaluation& nodes, const std::vector<Tensor>& inputs,
                                     const Amount& amount) {
   std::vector<Tensor> operands;
@@ -221,11 +230,12 @@ Result<std::vector<Tensor>> shifted(const NodeEvaluation& nodes, const std::vect
   NodeHooks hooks;
   hooks.operand = [&](const NodePlan& plan, size_t slot, const Tensor& v) {
     if (slot == 0) operands.clear();
-    if (is_product(plan)) operands.push_back(v);
+    if (is_product(plan) || is_sum(plan)) operands.push_back(v);
     return v;
   };
   hooks.result = [&](const NodePlan& plan, Tensor& v) {
-    if (!failure || !is_product(plan) || operands.size() != plan.operands.size()) return;
+    if (!failure || !(is_product(plan) || is_sum(plan)) || operands.size() != plan.operands.size())
+      return;
     Result<Tensor> spread = deviation(plan, operands, v);
     if (!spread) {
       failure = fail(spread.error());
@@ -248,13 +258,13 @@ void raise_to(Tensor& sensitivity, const Tensor& least) {
   for (int64_t i = 0; i < sensitivity.numel(); ++i) s[i] = std::max(s[i], other[i]);
 }
 
-/// How far the outputs move when the products alone do, up or down, in units of `unit`. Trials
+/// How far the outputs move when products and sums alone do, up or down, in units of `unit`. Trials
 /// leave an element in millions looking insensitive by chance, and one that a clamp or a maximum
 /// hides, though the errors of its class bring it out. `lowered`: how many units that class's are.
-Result<std::vector<Tensor>> products_alone(const NodeEvaluation& nodes,
-                                           const std::vector<Tensor>& inputs,
-                                           const std::vector<Tensor>& reference, double unit,
-                                           double lowered, const Amount& rounding) {
+Result<std::vector<Tensor>> sums_alone(const NodeEvaluation& nodes,
+                                       const std::vector<Tensor>& inputs,
+                                       const std::vector<Tensor>& reference, double unit,
+                                       double lowered, const Amount& rounding) {
   std::vector<Tensor> furthest = zeros_like(reference);
   for (const double side : {1.0, -1.0}) {
     const double reach = kReach * lowered;
@@ -293,12 +303,13 @@ Result<std::vector<Tensor>> sensitivities(const NodeEvaluation& nodes,
                                           uint32_t trials, double unit, double lowered,
                                           const Amount& rounding) {
   if (is_product_alone(nodes, reference))
-    return products_alone(nodes, inputs, reference, unit, lowered, rounding);
+    return sums_alone(nodes, inputs, reference, unit, lowered, rounding);
   FIEL_TRY(std::vector<Tensor> drawn,
            measure(nodes, inputs, reference, seed, trials, unit, rounding, rounding));
-  if (std::none_of(nodes.plans().begin(), nodes.plans().end(), is_product)) return drawn;
+  const auto adds = [](const NodePlan& plan) { return is_product(plan) || is_sum(plan); };
+  if (std::none_of(nodes.plans().begin(), nodes.plans().end(), adds)) return drawn;
   FIEL_TRY(const std::vector<Tensor> least,
-           products_alone(nodes, inputs, reference, unit, lowered, rounding));
+           sums_alone(nodes, inputs, reference, unit, lowered, rounding));
   for (size_t o = 0; o < drawn.size(); ++o) raise_to(drawn[o], least[o]);
   return drawn;
 }

@@ -147,13 +147,11 @@ def _measure(wide: Wide, run: Float64, items: list[Expected], seed, systematic, 
     def drawn(trial):
         return Float64(Perturbation(seed, trial, trials, systematic), brief=many, first=run.first)
 
-    # Products may run in a lower class: then they move by so much more.
-    contracted = max(1.0, _UNIT_TF32 / unit) if run.contracts else 1.0
-    reach = _REACH * contracted
+    # Products may run in a lower class.
+    reach = _REACH * (max(1.0, _UNIT_TF32 / unit) if run.contracts else 1.0)
 
     def shifted(trial):
-        shift = Perturbation(seed, trial, 2, systematic, side=1 - 2 * trial, reach=_REACH,
-                             contracted=contracted)
+        shift = Perturbation(seed, trial, 2, systematic, side=1 - 2 * trial, reach=reach)
         return Float64(shift, brief=many, first=run.first)
 
     computes = run.adds and run.operations <= MANY_OPERATIONS

@@ -16,10 +16,10 @@ _SMALL, _POOL = 1 << 16, 1 << 20  # elements
 
 class Perturbation:
     def __init__(self, seed: int, trial: int, trials: int, systematic: bool, storage_skip=None,
-                 side: int = 0, reach: float = 1.0, contracted: float = 1.0):
+                 side: int = 0, reach: float = 1.0):
         # Not 0: only results of contractions and sums move, all of them up (1) or down (-1), by `reach`
-        # of their own deviations, products by `contracted` times as much.
-        self.side, self.reach, self.contracted = side, reach, contracted
+        # of their own deviations.
+        self.side, self.reach = side, reach
         self.seed, self.trial, self.trials = seed, trial, trials
         self.systematic = systematic
         self.storage_skip = storage_skip  # not None: only what storing in narrow types rounds

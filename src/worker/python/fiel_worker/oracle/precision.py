@@ -236,8 +236,6 @@ class Float64(TorchDispatchMode):
         if found is None:
             return result
         amount = move.reach * UNIT_FP32 * growth(length, move.systematic)
-        if contracts(name):
-            amount *= move.contracted
         return move.shifted(result, amount, found.deviation())
 
     def _counted(self, func, args, kwargs):

@@ -297,6 +297,22 @@ bool is_output(const graph::Graph& graph, uint32_t node) {
                      [&](const graph::Output& o) { return o.node == node; });
 }
 
+/// Rounding the result itself is the least that an element has, also where an operand's change
+/// happens to cancel it in every trial.
+void raise_to_own_rounding(const NodeEvaluation& nodes, const std::vector<Tensor>& reference,
+                           double unit, const Amount& rounding, std::vector<Tensor>& sensitivity) {
+  for (size_t o = 0; o < sensitivity.size(); ++o)
+    for (const NodePlan& plan : nodes.plans()) {
+      if (plan.node != nodes.graph().outputs[o].node || !is_floating(reference[o].dtype()))
+        continue;
+      const double share = rounding(plan) / unit;
+      const double* y = reference[o].data_as<double>();
+      double* s = sensitivity[o].data_as<double>();
+      for (int64_t i = 0; i < reference[o].numel(); ++i)
+        if (std::isfinite(y[i])) s[i] = std::max(s[i], share * std::abs(y[i]));
+    }
+}
+
 Result<std::vector<Tensor>> sensitivities(const NodeEvaluation& nodes,
                                           const std::vector<Tensor>& inputs,
                                           const std::vector<Tensor>& reference, uint64_t seed,
@@ -306,6 +322,7 @@ Result<std::vector<Tensor>> sensitivities(const NodeEvaluation& nodes,
     return sums_alone(nodes, inputs, reference, unit, lowered, rounding);
   FIEL_TRY(std::vector<Tensor> drawn,
            measure(nodes, inputs, reference, seed, trials, unit, rounding, rounding));
+  raise_to_own_rounding(nodes, reference, unit, rounding, drawn);
   const auto adds = [](const NodePlan& plan) { return is_product(plan) || is_sum(plan); };
   if (std::none_of(nodes.plans().begin(), nodes.plans().end(), adds)) return drawn;
   FIEL_TRY(const std::vector<Tensor> least,

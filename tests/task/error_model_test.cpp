@@ -200,6 +200,23 @@ TEST(ProductSensitivity, WhatAClampHidesMovesByTheErrorsOfItsClass) {
   }
 }
 
+/// In a row that one outlier fills, a norm's result hardly depends on it: what is left is the
+/// rounding of the result, which the weight's own change once cancelled in a fourteenth of all
+/// elements.
+TEST(NormSensitivity, NoElementIsBelowItsOwnRounding) {
+  Result<Task> task = load_task(FIEL_SOURCE_DIR "/tasks/rms_norm.toml");
+  ASSERT_TRUE(task);
+  const Instance at = *task->instantiate(task->shape_sets[0]);
+  for (uint64_t seed = 1; seed < 5; ++seed) {
+    const std::vector<Tensor> inputs = draw_inputs(at, "outliers(0.01, 300)", seed);
+    const std::vector<Tensor> reference = *at.reference(inputs);
+    const std::vector<ErrorModel> m = *error_models(at, *task, inputs, reference, {.seed = seed});
+    const double *y = reference[0].data_as<double>(), *s = m[0].sensitivity.data_as<double>();
+    for (int64_t i = 0; i < reference[0].numel(); ++i)
+      ASSERT_GE(s[i], 0.999 * std::abs(y[i])) << "seed " << seed << " at " << i;
+  }
+}
+
 /// Few trials once left one element in millions with a tenth of its sensitivity.
 TEST(ProductSensitivity, NoElementIsFarBelowTheExactOne) {
   for (const char* expression : {"y = matmul(a, b)", "y = matmul(a, b) * 1.0 + 0.0"}) {

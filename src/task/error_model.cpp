@@ -222,9 +222,18 @@ Result<Tensor> deviation(const NodePlan& plan, const std::vector<Tensor>& operan
 /// it lets 4 - e through; shifted by 6 the element moves by (6 - e) / 6, of which a bound allows 8.
 constexpr double kReach = 6;
 
-/// All products and sums shifted to one side.
+/// Up or down by a drawn sign each, the other way, or all away from zero: so much is what operands
+/// that are cut to TF32 amount to, and no average takes it out again.
+enum class Shift : uint8_t { one, other, all };
+
+double sign_of(Shift shift, uint64_t key, int64_t i, double y) {
+  if (shift == Shift::all) return y < 0 ? -1 : 1;
+  const bool up = (mix(key ^ static_cast<uint64_t>(i)) & 1) != 0;
+  return up == (shift == Shift::one) ? 1 : -1;
+}
+
 Result<std::vector<Tensor>> shifted(const NodeEvaluation& nodes, const std::vector<Tensor>& inputs,
-                                    const Amount& amount) {
+                                    Shift shift, uint64_t seed, const Amount& amount) {
   std::vector<Tensor> operands;
   Status failure;
   NodeHooks hooks;
@@ -242,10 +251,11 @@ Result<std::vector<Tensor>> shifted(const NodeEvaluation& nodes, const std::vect
       return;
     }
     const double by = amount(plan);
+    const uint64_t key = mix(seed + plan.node);
     double* y = v.data_as<double>();
     const double* s = spread->data_as<double>();
     for (int64_t i = 0; i < v.numel(); ++i)
-      if (std::isfinite(s[i])) y[i] += by * s[i];
+      if (std::isfinite(s[i])) y[i] += sign_of(shift, key, i, y[i]) * by * s[i];
   };
   FIEL_TRY(std::vector<Tensor> moved, nodes.run(inputs, hooks));
   FIEL_TRY_STATUS(failure);
@@ -263,13 +273,13 @@ void raise_to(Tensor& sensitivity, const Tensor& least) {
 /// hides, though the errors of its class bring it out. `lowered`: how many units that class's are.
 Result<std::vector<Tensor>> sums_alone(const NodeEvaluation& nodes,
                                        const std::vector<Tensor>& inputs,
-                                       const std::vector<Tensor>& reference, double unit,
-                                       double lowered, const Amount& rounding) {
+                                       const std::vector<Tensor>& reference, uint64_t seed,
+                                       double unit, double lowered, const Amount& rounding) {
   std::vector<Tensor> furthest = zeros_like(reference);
-  for (const double side : {1.0, -1.0}) {
-    const double reach = kReach * lowered;
-    const Amount amount = [&](const NodePlan& plan) { return side * reach * rounding(plan); };
-    FIEL_TRY(const std::vector<Tensor> moved, shifted(nodes, inputs, amount));
+  const double reach = kReach * lowered;
+  const Amount amount = [&](const NodePlan& plan) { return reach * rounding(plan); };
+  for (const Shift shift : {Shift::one, Shift::other, Shift::all}) {
+    FIEL_TRY(const std::vector<Tensor> moved, shifted(nodes, inputs, shift, seed, amount));
     std::vector<Tensor> squares = zeros_like(reference);
     for (size_t o = 0; o < squares.size(); ++o) {
       add_square(reference[o], moved[o], squares[o]);
@@ -319,14 +329,14 @@ Result<std::vector<Tensor>> sensitivities(const NodeEvaluation& nodes,
                                           uint32_t trials, double unit, double lowered,
                                           const Amount& rounding) {
   if (is_product_alone(nodes, reference))
-    return sums_alone(nodes, inputs, reference, unit, lowered, rounding);
+    return sums_alone(nodes, inputs, reference, seed + 2, unit, lowered, rounding);
   FIEL_TRY(std::vector<Tensor> drawn,
            measure(nodes, inputs, reference, seed, trials, unit, rounding, rounding));
   raise_to_own_rounding(nodes, reference, unit, rounding, drawn);
   const auto adds = [](const NodePlan& plan) { return is_product(plan) || is_sum(plan); };
   if (std::none_of(nodes.plans().begin(), nodes.plans().end(), adds)) return drawn;
   FIEL_TRY(const std::vector<Tensor> least,
-           sums_alone(nodes, inputs, reference, unit, lowered, rounding));
+           sums_alone(nodes, inputs, reference, seed + 2, unit, lowered, rounding));
   for (size_t o = 0; o < drawn.size(); ++o) raise_to(drawn[o], least[o]);
   return drawn;
 }

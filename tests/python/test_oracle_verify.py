@@ -3,6 +3,7 @@
 import unittest
 
 from oracle_harness import VALUE_PROBES, Oracle, passed, torch, view
+from fiel_worker.oracle.bound import ErrorModel, unwritten_in
 
 NORMALISED = """
 import torch
@@ -141,6 +142,23 @@ class Effects(unittest.TestCase):
             self.oracle.oracle.cases.get(self.case)))
         self.assertEqual(self.oracle.judge(later, lambda _: old)["stale"], self.case)
         self.assertIsNone(self.oracle.judge(later)["stale"])
+
+
+class Poison(unittest.TestCase):
+    def test_a_right_answer_may_have_the_bits_of_the_poison(self):
+        """0x3d3d3d3d is 0.0462: one of a hundred million products is that number."""
+        poison = torch.full((4,), 0x3D3D3D3D, dtype=torch.int32).view(torch.float32)
+        expected = torch.tensor([1.0, -2.0, 0.5, 0.0], dtype=torch.float64)
+        expected[3] = poison[3].double() * (1 + 2.0**-23)
+        model = ErrorModel(torch.float32)
+        answer = expected.to(torch.float32)
+        answer[3] = poison[3]
+        self.assertEqual(unwritten_in(expected, answer, model, "fp32", 0x3D), 0)
+        answer[1] = poison[1]
+        self.assertEqual(unwritten_in(expected, answer, model, "fp32", 0x3D), 1)
+        whole = torch.full((4,), 0x3D3D3D3D, dtype=torch.int32)
+        right = torch.tensor([0x3D3D3D3D, 1, 2, 3])
+        self.assertEqual(unwritten_in(right, whole, ErrorModel(torch.int32), "fp32", 0x3D), 3)
 
 
 if __name__ == "__main__":

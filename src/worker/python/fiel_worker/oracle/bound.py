@@ -11,6 +11,7 @@ import math
 
 import torch
 
+from .placement import unwritten
 from .precision import UNITS, growth
 from .slices import Scales, all_finite, pieces_of, row_major_pieces, unravel
 
@@ -55,12 +56,24 @@ class ErrorModel:
 def compare(reference: torch.Tensor, actual: torch.Tensor, model: ErrorModel,
             lowest: str = "fp32") -> dict:
     """`reference` is wide (or of an integer type) and has the shape of `actual`."""
+    return _comparison(reference, actual, model, lowest)[0].run()
+
+
+def _comparison(reference, actual, model: ErrorModel, lowest: str):
+    """(the comparison, the answer as it is compared: complex numbers as pairs)."""
     if reference.is_complex():
         reference, actual = torch.view_as_real(reference), torch.view_as_real(actual.resolve_conj())
         pairs = {name: _paired(getattr(model, name)) for name in ("sensitivity", "storage")}
         model = dataclasses.replace(model, **pairs)
     dtype = _REAL_OF.get(model.dtype, model.dtype)
-    return _Comparison(reference, actual, dtype, model, lowest).run()
+    return _Comparison(reference, actual, dtype, model, lowest), actual
+
+
+def unwritten_in(reference: torch.Tensor, actual: torch.Tensor, model: ErrorModel, lowest: str,
+                 poison: int) -> int:
+    """Elements that still are poison and wrong."""
+    comparison, actual = _comparison(reference, actual, model, lowest)
+    return unwritten(actual, poison, comparison.failing)
 
 
 def _paired(tensor):
@@ -243,10 +256,19 @@ class _Comparison:
         elif self.worst > 0:
             self.worst_at = self._witness(*pieces[int(ratios.argmax())], "ratio")
 
-    def _witness(self, index, begin, name: str):
+    def failing(self, index) -> torch.Tensor:
+        """Which elements of a piece are out of their bounds."""
+        return self._again(index).failing.expand_as(self.y[index])
+
+    def _again(self, index) -> "_Terms":
+        """The terms of a piece: no more than one piece's are ever there."""
         counted = dict(self.n)
-        terms = self._piece(index)[1]  # again: no more than one piece is
+        terms = self._piece(index)[1]
         self.n = counted
+        return terms
+
+    def _witness(self, index, begin, name: str):
+        terms = self._again(index)
         at = int(getattr(terms, name).reshape(-1).to(torch.float64).argmax())
         return begin + at, *(float(t.expand_as(terms.y).reshape(-1)[at])
                              for t in (terms.y, terms.a, terms.bound))

@@ -150,17 +150,21 @@ def _measure(wide: Wide, run: Float64, items: list[Expected], seed, systematic, 
     # Products may run in a lower class.
     reach = _REACH * (max(1.0, _UNIT_TF32 / unit) if run.contracts else 1.0)
 
+    # One and the other bring out what a kink hides. All away from zero is what operands cut to TF32
+    # amount to: no average takes that out again.
+    shifts = ["one", "other"] + ["all"] * run.averages
+
     def shifted(trial):
-        shift = Perturbation(seed, trial, 2, systematic, side=1 - 2 * trial, reach=reach)
+        shift = Perturbation(seed + 2, 0, TRIALS, systematic, shift=shifts[trial], reach=reach)
         return Float64(shift, brief=many, first=run.first)
 
     computes = run.adds and run.operations <= MANY_OPERATIONS
     alone = run.first is not None and run.rounding_operations == 1
     if not (alone and all(item.reference.is_floating_point() for item in items)):
-        for item, sensitivity in zip(items, _moved(wide, items, trials, unit, drawn, not (computes and run.contracts))):
+        for item, sensitivity in zip(items, _moved(wide, items, trials, unit, drawn)):
             item.model.sensitivity = sensitivity
     if computes:
-        for item, least in zip(items, _moved(wide, items, 2, reach * unit, shifted, False, furthest=True)):
+        for item, least in zip(items, _moved(wide, items, len(shifts), reach * unit, shifted, furthest=True)):
             drawn_one = item.model.sensitivity
             item.model.sensitivity = least if drawn_one is None else _at_least(drawn_one, least)
     run.first = None  # holds tensors of the task's size
@@ -172,7 +176,7 @@ def _measure(wide: Wide, run: Float64, items: list[Expected], seed, systematic, 
         kind = Perturbation(seed + 1, trial, trials, systematic, storage_skip=skip)
         return Float64(kind, declared=True)
 
-    for item, storage in zip(items, _moved(wide, items, trials, 1.0, storing, True)):
+    for item, storage in zip(items, _moved(wide, items, trials, 1.0, storing)):
         item.model.storage = storage
 
 
@@ -189,13 +193,13 @@ def _trials(wide: Wide, run: Float64, items: list[Expected], parts: float) -> in
 
 def _at_least(drawn: torch.Tensor, shifted: torch.Tensor) -> torch.Tensor:
     """Trials leave an element in millions looking insensitive by chance, and one that a clamp or a
-    maximum hides, though the errors of its class bring it out: it moves where all products are shifted."""
+    maximum hides, though the errors of its class bring it out: it moves where products are shifted."""
     for index, _ in row_major_pieces(drawn.shape, pieces_of(drawn)):
         torch.maximum(drawn[index], shifted[index], out=drawn[index])
     return drawn
 
 
-def _moved(wide, items, trials, unit, mode_of, pool: bool, furthest: bool = False) -> list[torch.Tensor]:
+def _moved(wide, items, trials, unit, mode_of, furthest: bool = False) -> list[torch.Tensor]:
     """By how much each element moves, in units of `unit`: in rms over the trials, or the furthest."""
     sums, finite = [], []
     for item in items:
@@ -216,7 +220,7 @@ def _moved(wide, items, trials, unit, mode_of, pool: bool, furthest: bool = Fals
             _add_square(item.reference, value, total, 1 / unit, ordinary, furthest)
     for item, total in zip(items, sums):
         total.div_(1 if furthest else trials)
-        if pool and trials < TRIALS and item.reference.is_floating_point():
+        if not furthest and trials < TRIALS and item.reference.is_floating_point():
             _pool_neighbours(total.view(-1), trials)
         total.sqrt_()
     return sums

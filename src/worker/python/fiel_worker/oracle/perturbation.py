@@ -16,10 +16,10 @@ _SMALL, _POOL = 1 << 16, 1 << 20  # elements
 
 class Perturbation:
     def __init__(self, seed: int, trial: int, trials: int, systematic: bool, storage_skip=None,
-                 side: int = 0, reach: float = 1.0):
-        # Not 0: only results of contractions and sums move, all of them up (1) or down (-1), by `reach`
-        # of their own deviations.
-        self.side, self.reach = side, reach
+                 shift: str | None = None, reach: float = 1.0):
+        # Only results of contractions and sums move then, by `reach` of their own deviations: "one" up or
+        # down by a drawn sign each, "other" the other way, "all" away from zero.
+        self.shift, self.reach = shift, reach
         self.seed, self.trial, self.trials = seed, trial, trials
         self.systematic = systematic
         self.storage_skip = storage_skip  # not None: only what storing in narrow types rounds
@@ -42,9 +42,11 @@ class Perturbation:
             torch.addcmul(flat[at], flat[at] if by is None else by[at], signs, value=amount, out=out[at])
         return out.reshape(tensor.shape)
 
-    def shifted(self, tensor: torch.Tensor, amount: float, scale: torch.Tensor) -> torch.Tensor:
-        """tensor + side · amount · scale."""
-        return torch.add(tensor, scale, alpha=self.side * amount)
+    def shifted(self, tensor: torch.Tensor, amount: float, scale: torch.Tensor, source: int) -> torch.Tensor:
+        """tensor ± amount · scale, as `shift` says."""
+        if self.shift == "all":
+            return torch.addcmul(tensor, tensor.sign(), scale, value=amount)
+        return self.move(tensor, amount if self.shift == "one" else -amount, source, scale)
 
     def signed(self, tensor: torch.Tensor, source: int) -> torch.Tensor:
         """tensor with the signs of this trial."""

@@ -105,23 +105,20 @@ def _first_other(window: Window, begin: int, end: int, poison: int):
     return None
 
 
-def unwritten(actual: torch.Tensor, reference: torch.Tensor, poison: int) -> int:
-    """Elements that still are poison and should not be."""
+def unwritten(actual: torch.Tensor, poison: int, wrong) -> int:
+    """Elements that still are poison and should not be: `wrong(index)` says where a piece of the answer
+    is. Of 10^8 numbers about 0.05 one has the bits of a finite poison, and is right."""
     from .slices import pieces_of, row_major_pieces
 
     count = 0
     pattern = int.from_bytes(bytes([poison]) * actual.dtype.itemsize, "little", signed=False)
-    if actual.is_complex():
-        return unwritten(torch.view_as_real(actual), torch.view_as_real(reference), poison)
     for index, _ in row_major_pieces(actual.shape, pieces_of(actual)):
         raw = bits(actual[index])
         width = 8 * raw.dtype.itemsize
         signed = pattern - (1 << width) if raw.dtype != torch.uint8 and pattern >> (width - 1) else pattern
         still = raw == signed
         if bool(still.any()):
-            wanted = bits(reference[index].to(actual.dtype))
-            nan = torch.isnan(reference[index]) if reference.is_floating_point() else torch.zeros_like(still)
-            count += int((still & (wanted != signed) & ~nan).sum())
+            count += int((still & wrong(index)).sum())
     return count
 
 

@@ -64,6 +64,7 @@ class Float64(TorchDispatchMode):
         self.reduction_length, self.contracts, self.operations = 1.0, False, 0
         self.rounding_operations = 0
         self.adds = False  # an operator whose deviation is known
+        self.averages = False  # results of contractions meet in a later sum
         self.first: Contraction | None = first  # of the run that is repeated here
         self.flops: dict[str, float] = {}
         self.narrow = False  # a result of a narrower type than f32 was seen
@@ -128,7 +129,7 @@ class Float64(TorchDispatchMode):
         repeats = move is not None and move.storage_skip is None and self.rounding_operations == 1
         if not repeats or self.first is None or not self.first.valid(name):
             return None
-        if move.side:
+        if move.shift:
             return self.first.result
         return self.first.moved(move, UNIT_FP32 * growth(length, move.systematic), source)
 
@@ -145,7 +146,7 @@ class Float64(TorchDispatchMode):
         flops = 2.0 * steps * sum(t.numel() for t in matrices if t is not tensors[0])
         self.flops["contracting"] = self.flops.get("contracting", 0.0) + flops
         move, slot = self.perturbation, 0
-        moves = move is not None and move.storage_skip is None and not move.side
+        moves = move is not None and move.storage_skip is None and not move.shift
         amount = UNIT_FP32 * growth(length, move.systematic) if moves else 0.0
 
         def moved(value):
@@ -168,7 +169,7 @@ class Float64(TorchDispatchMode):
         move = self.perturbation
         amount = 0.0
         # With thousands of operators only sums' operands move: elsewhere the result's change does.
-        wanted = not exact and (length > 1 or not self.brief) and not (move and move.side)
+        wanted = not exact and (length > 1 or not self.brief) and not (move and move.shift)
         if move is not None and move.storage_skip is None and wanted:
             amount = UNIT_FP32 * growth(length, move.systematic)
         kept = never_replaced(func._schema.name)
@@ -194,8 +195,8 @@ class Float64(TorchDispatchMode):
 
     def _rounded(self, func, name, args, kwargs, result, exact, length, source, dtype):
         move = self.perturbation
-        if move.side:
-            return result if exact else self._spread(func, name, args, kwargs, result, length)
+        if move.shift:
+            return result if exact else self._spread(func, name, args, kwargs, result, length, source)
         if move.storage_skip is None:
             if exact:
                 return result
@@ -226,7 +227,7 @@ class Float64(TorchDispatchMode):
             return type(result)(one(t) for t in result)
         return one(result)
 
-    def _spread(self, func, name, args, kwargs, result, length):
+    def _spread(self, func, name, args, kwargs, result, length, source):
         """A contraction's or sum's result, moved by what its rounding amounts to, element by element."""
         move = self.perturbation
         if not is_known(name):
@@ -236,7 +237,7 @@ class Float64(TorchDispatchMode):
         if found is None:
             return result
         amount = move.reach * UNIT_FP32 * growth(length, move.systematic)
-        return move.shifted(result, amount, found.deviation())
+        return move.shifted(result, amount, found.deviation(), source)
 
     def _counted(self, func, args, kwargs):
         result = func(*args, **kwargs)
@@ -248,6 +249,7 @@ class Float64(TorchDispatchMode):
     def _count(self, name, args, kwargs, result, length):
         self.reduction_length = max(self.reduction_length, length)
         kind = "contracting" if contracts(name) else "other"
+        self.averages |= self.contracts and length > 1
         self.contracts |= kind == "contracting"
         self.adds |= is_known(name)
         self.flops[kind] = self.flops.get(kind, 0.0) + flops_of(name, args, result, length)

@@ -7,10 +7,10 @@ import torch
 
 from ..channel import Fault
 from ..values import dtype_of, view
-from .bound import accepted, compare
+from .bound import accepted, compare, unwritten_in
 from .cases import Case, Cases
 from .expectation import Expected
-from .placement import broken_guards, modified, unwritten
+from .placement import broken_guards, modified
 from .slices import row_major_pieces
 
 _STALE_SAMPLE = 4096
@@ -31,7 +31,7 @@ def verify(cases: Cases, case: Case, outputs: dict, lowest: str = "fp32", state=
     if structure is None:
         reply["outputs"] = compare_values(expectation, outputs, tensors, lowest)[1]
         for e, actual in zip(expectation.outputs, tensors):
-            left = unwritten(actual, e.reference, placement.poison)
+            left = unwritten_in(e.reference, actual, e.model, lowest, placement.poison)
             if left:
                 reply["unwritten"].append({"path": e.path, "elements": left})
         reply["notes"] = _stride_notes(cases, case, outputs["leaves"])

@@ -92,7 +92,8 @@ class Timed(unittest.TestCase):
         reply = self.time(CANDIDATE)
         self.assertEqual(reply["failures"], [])
         self.assertEqual([r["ended"] for r in reply["runners"]], [None, None])
-        self.assertTrue(all(r["verified"] for r in reply["runners"]))
+        # Of trusted sides nothing is compared in full while the clock runs.
+        self.assertEqual([bool(r["verified"]) for r in reply["runners"]], [False, True])
 
     def test_one_wrong_element_after_the_tenth_call_is_found(self):
         wrong = CANDIDATE.replace("        return {", """        self.calls = getattr(self, "calls", 0) + 1

@@ -161,10 +161,10 @@ def _measure(wide: Wide, run: Float64, items: list[Expected], seed, systematic, 
     computes = run.adds and run.operations <= MANY_OPERATIONS
     alone = run.first is not None and run.rounding_operations == 1
     if not (alone and all(item.reference.is_floating_point() for item in items)):
-        for item, sensitivity in zip(items, _moved(wide, items, trials, unit, drawn)):
+        for item, sensitivity in zip(items, _moved(wide, items, trials, unit, drawn, not (computes and run.contracts))):
             item.model.sensitivity = sensitivity
     if computes:
-        for item, least in zip(items, _moved(wide, items, len(shifts), reach * unit, shifted, furthest=True)):
+        for item, least in zip(items, _moved(wide, items, len(shifts), reach * unit, shifted, False, furthest=True)):
             drawn_one = item.model.sensitivity
             item.model.sensitivity = least if drawn_one is None else _at_least(drawn_one, least)
     run.first = None  # holds tensors of the task's size
@@ -176,7 +176,7 @@ def _measure(wide: Wide, run: Float64, items: list[Expected], seed, systematic, 
         kind = Perturbation(seed + 1, trial, trials, systematic, storage_skip=skip)
         return Float64(kind, declared=True)
 
-    for item, storage in zip(items, _moved(wide, items, trials, 1.0, storing)):
+    for item, storage in zip(items, _moved(wide, items, trials, 1.0, storing, True)):
         item.model.storage = storage
 
 
@@ -199,7 +199,7 @@ def _at_least(drawn: torch.Tensor, shifted: torch.Tensor) -> torch.Tensor:
     return drawn
 
 
-def _moved(wide, items, trials, unit, mode_of, furthest: bool = False) -> list[torch.Tensor]:
+def _moved(wide, items, trials, unit, mode_of, pool: bool, furthest: bool = False) -> list[torch.Tensor]:
     """By how much each element moves, in units of `unit`: in rms over the trials, or the furthest."""
     sums, finite = [], []
     for item in items:
@@ -220,7 +220,7 @@ def _moved(wide, items, trials, unit, mode_of, furthest: bool = False) -> list[t
             _add_square(item.reference, value, total, 1 / unit, ordinary, furthest)
     for item, total in zip(items, sums):
         total.div_(1 if furthest else trials)
-        if not furthest and trials < TRIALS and item.reference.is_floating_point():
+        if pool and trials < TRIALS and item.reference.is_floating_point():
             _pool_neighbours(total.view(-1), trials)
         total.sqrt_()
     return sums

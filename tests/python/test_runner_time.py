@@ -80,7 +80,7 @@ class Timed(unittest.TestCase):
         runners = [self.enter(self.trusted, reference), self.enter(self.hostile, candidate)]
         reply = self.oracle.op_time(
             {"case": 1, "runners": runners, "seed": 7, "samples_max": 12, "calls": 2,
-             "verify_share": 0.5},
+             "verify_share": 0.5, "entry_timeout_ms": 240_000},
             Descriptors(self.pages),
         )
         for thread in self.threads:

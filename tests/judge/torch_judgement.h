@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <memory>
@@ -21,7 +22,8 @@ namespace fiel::judge::torch {
 
 inline const char* const kScript = FIEL_SOURCE_DIR "/tests/judge/fake_torch/worker.py";
 
-/// A session on a GPU that is not there: windows are numbers, the clock answers nobody.
+/// A session on a GPU that is not there: windows are numbers, and on its control page stands what a
+/// call takes, as the fake runners write it there: the fake oracle waits for that.
 class FakeGpuSession final : public FakeSession {
  public:
   using FakeSession::FakeSession;
@@ -32,7 +34,11 @@ class FakeGpuSession final : public FakeSession {
     return at;
   }
   Status drop_window(uint64_t) override { return {}; }
-  Status begin_clock(const worker::ClockRequest&) override { return {}; }
+  Status begin_clock(const worker::ClockRequest& request) override {
+    const double call_ns = 1e5;
+    EXPECT_EQ(::pwrite(request.page, &call_ns, sizeof(call_ns), 8), ssize_t{sizeof(call_ns)});
+    return {};
+  }
   bool pump_clock(int) override { return true; }
   Result<worker::ClockOutcome> end_clock(int64_t) override { return worker::ClockOutcome{}; }
 

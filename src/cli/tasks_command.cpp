@@ -15,11 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char* name_of(task::Domain domain) {
-  static constexpr const char* names[] = {"real", "positive", "probability", "index", "mask"};
-  return names[static_cast<size_t>(domain)];
-}
-
 std::vector<std::string> task_files(const fs::path& folder) {
   std::vector<std::string> files;
   std::error_code error;

@@ -15,22 +15,10 @@ namespace fiel::mcp {
 namespace {
 
 namespace fs = std::filesystem;
+using agent::object_schema, agent::property;
 
 constexpr size_t kMaxTasks = 2000, kMaxKernelBytes = 2u << 20;
 constexpr int64_t kDefaultWait_s = 30, kMaxWait_s = 300;
-
-Json property(const char* type, const char* description) {
-  return Json::object({{"type", type}, {"description", description}});
-}
-
-Json object_schema(Json::Object properties, std::vector<std::string> required) {
-  Json names = Json::array();
-  for (std::string& name : required) names.push_back(std::move(name));
-  return Json::object({{"type", "object"},
-                       {"properties", Json::object_of(std::move(properties))},
-                       {"required", names},
-                       {"additionalProperties", false}});
-}
 
 Json tool(const char* name, const char* description, Json input, Json output, bool reads) {
   return Json::object(

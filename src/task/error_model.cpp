@@ -194,6 +194,9 @@ bool is_sum(const NodePlan& plan) {
   return op == "sum" || op == "mean";
 }
 
+/// Its deviation is known.
+bool adds_up(const NodePlan& plan) { return is_product(plan) || is_sum(plan); }
+
 /// What rounding amounts to in each element of a product: sqrt(2 Σ a² b² + y²), or of a sum:
 /// sqrt(Σ x² + y²).
 Result<Tensor> deviation(const NodePlan& plan, const std::vector<Tensor>& operands,
@@ -239,12 +242,11 @@ Result<std::vector<Tensor>> shifted(const NodeEvaluation& nodes, const std::vect
   NodeHooks hooks;
   hooks.operand = [&](const NodePlan& plan, size_t slot, const Tensor& v) {
     if (slot == 0) operands.clear();
-    if (is_product(plan) || is_sum(plan)) operands.push_back(v);
+    if (adds_up(plan)) operands.push_back(v);
     return v;
   };
   hooks.result = [&](const NodePlan& plan, Tensor& v) {
-    if (!failure || !(is_product(plan) || is_sum(plan)) || operands.size() != plan.operands.size())
-      return;
+    if (!failure || !adds_up(plan) || operands.size() != plan.operands.size()) return;
     Result<Tensor> spread = deviation(plan, operands, v);
     if (!spread) {
       failure = fail(spread.error());
@@ -333,8 +335,7 @@ Result<std::vector<Tensor>> sensitivities(const NodeEvaluation& nodes,
   FIEL_TRY(std::vector<Tensor> drawn,
            measure(nodes, inputs, reference, seed, trials, unit, rounding, rounding));
   raise_to_own_rounding(nodes, reference, unit, rounding, drawn);
-  const auto adds = [](const NodePlan& plan) { return is_product(plan) || is_sum(plan); };
-  if (std::none_of(nodes.plans().begin(), nodes.plans().end(), adds)) return drawn;
+  if (std::none_of(nodes.plans().begin(), nodes.plans().end(), adds_up)) return drawn;
   FIEL_TRY(const std::vector<Tensor> least,
            sums_alone(nodes, inputs, reference, seed + 2, unit, lowered, rounding));
   for (size_t o = 0; o < drawn.size(); ++o) raise_to(drawn[o], least[o]);

@@ -28,6 +28,12 @@ enum class Domain : uint8_t {
   index,        ///< integers in [0, bound)
   mask,         ///< 0 or 1
 };
+/// As task files spell them, in the order of Domain.
+inline constexpr std::string_view kDomainNames[] = {"real", "positive", "probability", "index",
+                                                    "mask"};
+constexpr std::string_view name_of(Domain domain) {
+  return kDomainNames[static_cast<size_t>(domain)];
+}
 
 struct InputSpec {
   std::string name;

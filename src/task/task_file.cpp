@@ -181,7 +181,7 @@ class Reader {
   }
 
   Result<Domain> domain(const TomlValue& value) const {
-    const std::vector<std::string> names = {"real", "positive", "probability", "index", "mask"};
+    const std::vector<std::string> names(std::begin(kDomainNames), std::end(kDomainNames));
     for (size_t i = 0; i < names.size(); ++i)
       if (names[i] == value.string) return static_cast<Domain>(i);
     return error(value, "unknown domain \"" + printable(value.string, 40) + "\"",

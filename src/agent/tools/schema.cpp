@@ -41,4 +41,17 @@ std::string misfit(const Json& schema, const Json& value, const std::string& pla
   return "";
 }
 
+Json property(const char* type, const char* description) {
+  return Json::object({{"type", type}, {"description", description}});
+}
+
+Json object_schema(Json::Object properties, std::vector<std::string> required) {
+  Json names = Json::array();
+  for (std::string& name : required) names.push_back(std::move(name));
+  return Json::object({{"type", "object"},
+                       {"properties", Json::object_of(std::move(properties))},
+                       {"required", names},
+                       {"additionalProperties", false}});
+}
+
 }  // namespace fiel::agent

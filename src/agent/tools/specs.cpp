@@ -1,21 +1,9 @@
 // Names, descriptions and schemas of the tools, as models are told.
+#include "agent/tools/schema.h"
 #include "agent/tools/toolbox.h"
 
 namespace fiel::agent {
 namespace {
-
-Json property(const char* type, const char* description) {
-  return Json::object({{"type", type}, {"description", description}});
-}
-
-Json object_schema(Json::Object properties, std::vector<std::string> required) {
-  Json names = Json::array();
-  for (std::string& name : required) names.push_back(std::move(name));
-  return Json::object({{"type", "object"},
-                       {"properties", Json::object_of(std::move(properties))},
-                       {"required", names},
-                       {"additionalProperties", false}});
-}
 
 Json edits_schema() {
   Json edit = object_schema({{"old", property("string", "text that occurs exactly once")},

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "judge/environment.h"
 #include "judge/protocols/torch.h"
+#include "judge/torch/attempt.h"
 #include "judge/torch/course.h"
 #include "judge/torch/replay.h"
 #include "judge/torch/strict.h"
@@ -52,19 +53,13 @@ void describe(const OracleSide& oracle, Verdict& v) {
   describe_machine(oracle.machine(), v.device != "virtual", v.environment);
 }
 
-struct Attempt {
-  Share room = Share::shared;
-  bool out_of_memory = false;  ///< it may fit where nobody else is
-};
-
 Status judge_into(const TorchRequest& request, const Workers& workers, Attempt& attempt,
                   Verdict& v) {
   std::future<Result<Compiled>> compiling;  // beside PyTorch, whose import takes as long
   if (request.is_bare()) compiling = std::async(std::launch::async, workers.compile);
   FIEL_TRY(auto oracle, OracleSide::open(workers, request, attempt.room));
   describe(*oracle, v);
-  attempt.out_of_memory = crowds(*oracle) && !oracle->turn().try_alone();
-  if (attempt.out_of_memory) return {};
+  if (attempt.lacks_room(*oracle)) return {};
   FIEL_TRY(const bool judgeable, check_task(*oracle, request, v));
   if (!judgeable) return {};
   TorchCourse course(*oracle, workers, request, v);
@@ -118,17 +113,12 @@ Result<Verdict> judge(const TorchRequest& request, const Workers& workers) {
     return fail(ErrorCode::usage, "other protocols judge Python modules, not bare kernels",
                 "--protocol strict");
   const Verdict blank = v;
-  for (const Share room : {Share::shared, Share::exclusive}) {
+  const Status done = where_it_fits(request.torch_device() != "cpu", [&](Attempt& attempt) {
     v = blank;
-    Attempt attempt{room};
-    const Status done = protocol == Protocol::strict
-                            ? judge_into(request, workers, attempt, v)
-                            : run_protocol(rules_of(protocol), request, workers, v);
-    const bool short_of_memory = done ? attempt.out_of_memory : is_out_of_memory(done.error());
-    if (short_of_memory && room == Share::shared && request.torch_device() != "cpu") continue;
-    if (!done) return settle(done.error(), std::move(v));
-    break;
-  }
+    return protocol == Protocol::strict ? judge_into(request, workers, attempt, v)
+                                        : run_protocol(rules_of(protocol), request, workers, v);
+  });
+  if (!done) return settle(done.error(), std::move(v));
   return v;
 }
 

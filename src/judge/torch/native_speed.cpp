@@ -10,17 +10,13 @@
 #include "base/text.h"
 #include "judge/probe_inputs.h"
 #include "judge/shapes.h"
+#include "judge/torch/attempt.h"
 #include "judge/torch/course.h"
 #include "judge/torch/timed.h"
 #include "task/torch_source.h"
 
 namespace fiel::judge::torch {
 namespace {
-
-std::string_view name_of(task::Domain domain) {
-  static constexpr std::string_view names[] = {"real", "positive", "probability", "index", "mask"};
-  return names[static_cast<size_t>(domain)];
-}
 
 bool named(const JudgeOptions& options, const std::string& set) {
   return std::find(options.shapes.begin(), options.shapes.end(), set) != options.shapes.end();
@@ -49,7 +45,8 @@ Result<TorchRequest> request_at(const task::Task& task, const task::Instance& at
   r.shown_task = task.source_file;
   r.mode = "eval";
   r.domains.clear();
-  for (const task::InputSpec& input : at.input_specs) r.domains.emplace_back(name_of(input.domain));
+  for (const task::InputSpec& input : at.input_specs)
+    r.domains.emplace_back(task::name_of(input.domain));
   return r;
 }
 
@@ -74,18 +71,12 @@ Result<bool> check_answers(TorchCourse& course) {
   return true;
 }
 
-struct Attempt {
-  Share room = Share::shared;
-  bool out_of_memory = false;  ///< it may fit where nobody else is
-};
-
 Status time_once(const TorchRequest& request, const Workers& workers, Attempt& attempt,
                  Verdict& v) {
   std::future<Result<Compiled>> compiling = std::async(std::launch::async, workers.compile);
   FIEL_TRY(auto oracle, OracleSide::open(workers, request, attempt.room));
   describe_machine(oracle->machine(), false, v.environment);
-  attempt.out_of_memory = crowds(*oracle) && !oracle->turn().try_alone();
-  if (attempt.out_of_memory) return {};
+  if (attempt.lacks_room(*oracle)) return {};
   const worker::OpenedTask& task = oracle->task();
   if (task.void_why || task.randomness == "void")
     return fail(ErrorCode::unsupported, "the oracle cannot tell right from wrong at this shape: " +
@@ -202,16 +193,13 @@ Status time_at(const task::Task& task, const task::Instance& at, const TorchRequ
   FIEL_TRY(const TempDir folder, TempDir::create("fiel-native-task"));
   FIEL_TRY(const TorchRequest request, request_at(task, at, base, folder.path()));
   Adoption adoption(at, symbols_of(task, at), verdict);
-  for (const Share room : {Share::shared, Share::exclusive}) {
-    Verdict timed = scratch_of(verdict);
-    Attempt attempt{room};
-    const Status done = time_once(request, workers, attempt, timed);
-    if (!done && done.error().code == ErrorCode::interrupted) return done;
-    const bool lacked = done ? attempt.out_of_memory : is_out_of_memory(done.error());
-    if (room == Share::shared && lacked) continue;
-    adoption.take(std::move(timed), done);
-    return {};
-  }
+  Verdict timed;
+  const Status done = where_it_fits(true, [&](Attempt& attempt) {
+    timed = scratch_of(verdict);
+    return time_once(request, workers, attempt, timed);
+  });
+  if (!done && done.error().code == ErrorCode::interrupted) return done;
+  adoption.take(std::move(timed), done);
   return {};
 }
 

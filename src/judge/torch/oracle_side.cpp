@@ -75,13 +75,6 @@ void give_back_clean(std::unique_ptr<worker::TorchWorker> process, const GiveBac
   if (process->ask(Json::object({{"op", "reset"}}), options)) give_back(std::move(process));
 }
 
-bool crowds(const OracleSide& oracle) {
-  constexpr uint64_t kShareAlone = 12;  // of the GPU's memory
-  const worker::OpenedTask& task = oracle.task();
-  const uint64_t memory = oracle.machine().memory_bytes;
-  return memory > 0 && task.input_bytes + task.output_bytes > memory / kShareAlone;
-}
-
 void describe_machine(const worker::TorchFacts& machine, bool with_device, Environment& to) {
   if (with_device) {
     to.device = machine.device_name;

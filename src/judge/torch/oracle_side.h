@@ -120,10 +120,6 @@ class OracleSide {
   std::deque<Json> leaving_;  ///< released, but still known to the oracle
 };
 
-/// The oracle and each side hold inputs and outputs several times over: such a task has no room
-/// beside others on its GPU.
-bool crowds(const OracleSide& oracle);
-
 /// A worker's fault as ours. What ran out of memory is known by it.
 Error error_of(const worker::WorkerFault& fault);
 bool is_out_of_memory(const Error& error);

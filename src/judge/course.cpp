@@ -80,8 +80,7 @@ Error Course::time_is_up() const {
 Status Course::poll(const std::string& what) {
   ++steps_;
   if (options_.progress) options_.progress({what, steps_, std::max(total_steps_, steps_)});
-  if (options_.interrupted && options_.interrupted())
-    return fail(ErrorCode::interrupted, "stopped before the verdict was reached");
+  FIEL_TRY_STATUS(not_stopped(options_));
   if (!decided_ && left_ms() <= 0) return fail(time_is_up());
   return {};
 }

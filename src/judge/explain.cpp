@@ -112,6 +112,8 @@ constexpr std::array<Text, 21> kProbes = {{
      "A few NaN, +Inf, -Inf and -0 planted in ordinary data. Where the task says special_values = "
      "\"propagate\", a NaN or infinity of the reference must appear in the output and nowhere "
      "else. "
+     "Where no input is NaN, a NaN of the reference is inf - inf, and an infinity is right there "
+     "too. "
      "CUDA's fmaxf(x, 0) drops NaN where PyTorch's relu keeps it. The sign of a zero result is not "
      "compared.",
      "Use `x != x ? x : fmaxf(x, 0)`, or declare special_values = \"ignore\" in the task."},

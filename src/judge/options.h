@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "judge/codes.h"
 #include "judge/protocols/protocol.h"
 #include "judge/replay_call.h"
@@ -57,5 +58,11 @@ struct JudgeOptions {
   std::function<bool()> interrupted;              ///< may be empty; polled between calls
   std::function<int64_t()> now_ms;                ///< a clock that never goes back; empty: ours
 };
+
+/// ErrorCode::interrupted where the user has stopped us: no verdict may come of what follows.
+inline Status not_stopped(const JudgeOptions& options) {
+  if (!options.interrupted || !options.interrupted()) return {};
+  return fail(ErrorCode::interrupted, "stopped before the verdict was reached");
+}
 
 }  // namespace fiel::judge

@@ -348,7 +348,20 @@ double arithmetic_of(const Instance& instance) {
   return doubles ? 0x1p-53 : 0x1p-24;
 }
 
-ErrorModel plain_model(const Instance& instance, const Task& task, size_t output, bool systematic) {
+bool holds_nan(const Tensor& t) {
+  if (!is_floating(t.dtype())) return false;
+  const std::vector<double> values = t.to_f64();
+  return std::any_of(values.begin(), values.end(), [](double v) { return std::isnan(v); });
+}
+
+SpecialRule special_rule(const Task& task, const std::vector<Tensor>& inputs) {
+  if (task.special_values == "ignore") return SpecialRule::ignore;
+  return std::any_of(inputs.begin(), inputs.end(), holds_nan) ? SpecialRule::propagate
+                                                              : SpecialRule::indeterminate;
+}
+
+ErrorModel plain_model(const Instance& instance, const Task& task, size_t output, bool systematic,
+                       SpecialRule special) {
   ErrorModel m;
   m.output = instance.outputs[output].dtype;
   m.unit = arithmetic_of(instance);
@@ -356,7 +369,7 @@ ErrorModel plain_model(const Instance& instance, const Task& task, size_t output
   m.systematic = systematic;
   m.factor = task.tolerance.max_ulp_factor.value_or(1);
   m.relative_rms = task.tolerance.relative_rms;
-  m.special = task.special_values == "ignore" ? SpecialRule::ignore : SpecialRule::propagate;
+  m.special = special;
   // A product of f32 matrices may run in TF32, and is then labelled so.
   if (m.output == DType::f32 && has_contraction(instance.graph)) m.lowest = NumericsClass::tf32;
   return m;
@@ -373,9 +386,10 @@ Result<std::vector<ErrorModel>> error_models(const Instance& instance, const Tas
                                              const std::vector<Tensor>& inputs,
                                              const std::vector<Tensor>& reference,
                                              const ErrorModelOptions& options) {
+  const SpecialRule special = special_rule(task, inputs);
   std::vector<ErrorModel> models;
   for (size_t o = 0; o < instance.outputs.size(); ++o)
-    models.push_back(plain_model(instance, task, o, options.systematic));
+    models.push_back(plain_model(instance, task, o, options.systematic, special));
   if (!options.measure) return models;
   FIEL_TRY(const NodeEvaluation nodes, NodeEvaluation::create(instance));
   const double u = arithmetic_of(instance);

@@ -303,6 +303,9 @@ class Comparer {
       ++part.compared;
       bool nan_expected = std::isnan(y) || (std::isinf(y) && model_.output == DType::e4m3);
       if (nan_expected ? std::isnan(a) : a == y) return true;
+      const bool infinite =
+          std::isinf(a) || (rounding_.saturates && std::fabs(a) == rounding_.max_finite);
+      if (std::isnan(y) && model_.special == SpecialRule::indeterminate && infinite) return true;
       if (rounding_.saturates && std::isinf(y) && a == std::copysign(rounding_.max_finite, y))
         return true;
       ++(nan_expected ? part.nan : part.infinity);

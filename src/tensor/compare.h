@@ -31,6 +31,9 @@ NumericsClass worse(NumericsClass a, NumericsClass b);
 
 enum class SpecialRule : uint8_t {
   propagate,  ///< NaN where the reference has NaN, the same infinity where it has one
+  /// As propagate, where no input is NaN: a NaN of the reference is an indeterminate form of
+  /// infinities (inf - inf), and the same sums in another order may leave an infinity.
+  indeterminate,
   ignore,     ///< elements whose reference is not finite are not compared
 };
 

@@ -29,8 +29,8 @@ constexpr int kMaxEvents = 100'000;      ///< before one reply
 constexpr uint32_t kMaxEventBytes = 64u << 10;
 constexpr int64_t kLastWordsMs = 500;  ///< for a process that closed its channel to end by itself
 
-/// A process that sees one GPU calls it cuda:0: nothing in it may depend on which one is the current
-/// one, as it would with several.
+/// A process that sees one GPU calls it cuda:0: nothing in it may depend on which one is the
+/// current one, as it would with several.
 Result<PythonLaunch> launch_of(const WorkerSpec& spec) {
   const auto name = device::parse_device_name(spec.device);
   const std::string alone =
@@ -245,6 +245,7 @@ Answer<TorchWorker::Frame> TorchWorker::wait_for_frame(int64_t deadline_ns,
     if (left_ns <= 0)
       return fail(end(Fault::timeout,
                       fmt::format("the worker did not answer in {} ms", options.timeout_ms)));
+    if (stopped_ && stopped_()) return fail(end(Fault::worker, "stopped before it answered"));
     if (options.meanwhile) options.meanwhile();
     const bool was_running = child_->running();
     // Short steps: a limit on memory is looked at between them.

@@ -64,6 +64,9 @@ class TorchWorker {
   /// Descriptors that came with the last reply.
   std::vector<Fd> take_descriptors() { return std::move(descriptors_); }
 
+  /// Asked a few times a second while an answer is awaited; true ends the process (Fault::worker).
+  void stop_when(std::function<bool()> stopped) { stopped_ = std::move(stopped); }
+
   bool alive();
   bool trusted() const { return trusted_; }
   const WorkerSpec& spec() const { return spec_; }
@@ -87,6 +90,7 @@ class TorchWorker {
   Fd socket_;
   sandbox::IsolationReport isolation_;
   WorkerSpec spec_;
+  std::function<bool()> stopped_;
   bool trusted_ = false, waiting_ = false, dead_ = false;
   uint32_t sequence_ = 0;  ///< of the latest request; drawn, not counted
   std::vector<uint8_t> received_;

@@ -487,6 +487,20 @@ TEST(Compare, ReluThatDropsNaNLosesASpecialValue) {
   EXPECT_TRUE(compared(e, kept, NumericsClass::fp32).accepted());
 }
 
+TEST(Compare, WhereNoInputIsNanAnInfinityAnswersInfinityMinusInfinity) {
+  auto at = make_instance("y = sum(x * w, dim=1)",
+                          {{"x", {DType::f32, {2, 2}}}, {"w", {DType::f32, {2, 2}}}});
+  ASSERT_NE(at, nullptr);
+  const Tensor w = Tensor::from_f64(DType::f32, {2, 2}, std::vector<double>{1, -1, 1, 1});
+  const Tensor answer = Tensor::from_f64(DType::f32, {2}, std::vector<double>{INFINITY, 2});
+  const auto with = [&](double first, double second) {
+    return expect_on(
+        at, {Tensor::from_f64(DType::f32, {2, 2}, std::vector<double>{first, second, 1, 1}), w});
+  };
+  EXPECT_TRUE(compared(with(INFINITY, INFINITY), answer, NumericsClass::fp32).accepted());
+  EXPECT_FALSE(compared(with(INFINITY, NAN), answer, NumericsClass::fp32).accepted());
+}
+
 TEST(Compare, ATieOfAnArgmaxIsTheFirstIndexAsInPyTorch) {
   auto at = make_instance("y = argmax(x, dim=1)", {{"x", {DType::f32, {2, 3}}}});
   ASSERT_NE(at, nullptr);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <thread>
 
@@ -182,6 +183,20 @@ TEST_F(TorchJudgement, ADeadBaselineTakesNothingFromTheKernel) {
     ASSERT_EQ(v.measurement->sides.size(), 2u) << behaviour;
     EXPECT_FALSE(v.measurement->sides[1].unavailable.empty()) << behaviour;
   }
+}
+
+/// The answer is a minute away, and never comes: neither a verdict nor the minute.
+TEST_F(TorchJudgement, StopsWhileAWorkerIsBusy) {
+  candidate_ = "hang";
+  request_.options.call_timeout_ms = 600'000;
+  request_.options.interrupted = [this] {
+    const std::vector<Json> lines = log();
+    return std::any_of(lines.begin(), lines.end(),
+                       [](const Json& line) { return line["op"].as_string() == "call"; });
+  };
+  const auto v = judge(request_, workers());
+  ASSERT_FALSE(v);
+  EXPECT_EQ(v.error().code, ErrorCode::interrupted);
 }
 
 TEST_F(TorchJudgement, TrustedWorkersServeTheNextTaskAfterAReset) {

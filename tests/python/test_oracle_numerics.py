@@ -29,6 +29,17 @@ class Model(torch.nn.Module):
 def get_inputs():
     return [torch.rand(64, 512)]
 """
+COLLAPSED = """
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.tensor([1.0, -0.5]))
+    def forward(self, x):
+        return (x.unsqueeze(-1) * self.weight).sum(dim=(1, 2))
+def get_inputs():
+    return [torch.rand(64, 128)]
+"""
 NORM = """
 import torch
 class Model(torch.nn.Module):
@@ -158,6 +169,23 @@ class Numerics(unittest.TestCase):
         self.assertEqual(reply["outputs"][0]["failing"], reply["outputs"][0]["nan_mismatches"])
         ordinary = oracle.prepare("mixed-signs")["case"]
         self.assertTrue(passed(oracle.judge(ordinary, lambda i: torch.fmax(i[0], torch.zeros(())))))
+
+    def test_infinity_minus_infinity_may_stay_infinite(self):
+        """A sum taken before the product: a NaN of the reference that no NaN of the inputs causes."""
+        oracle = self.open(COLLAPSED)
+        for variant, legal in ((0, False), (1, True)):
+            case = oracle.prepare("special-values", variant)["case"]
+            self.assertTrue(passed(oracle.judge(case)))
+
+            def infinite(inputs):
+                answer = oracle.honest(case)(inputs)
+                return torch.where(torch.isnan(answer), torch.full_like(answer, torch.inf), answer)
+
+            def silent(inputs):
+                return torch.nan_to_num(oracle.honest(case)(inputs), nan=0.0)
+
+            self.assertEqual(passed(oracle.judge(case, infinite)), legal)
+            self.assertFalse(passed(oracle.judge(case, silent)))
 
     def test_running_statistics_are_compared(self):
         oracle = self.open(NORM)

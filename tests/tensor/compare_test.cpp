@@ -92,6 +92,17 @@ TEST(Compare, NanAndInfinityMustMatchUnderPropagateAndAreSkippedUnderIgnore) {
   EXPECT_FALSE(check(reference, f32({0, 0, 0, kNan, 2}), ignore).accepted());
 }
 
+TEST(Compare, AnInfinityAnswersInfinityMinusInfinityWhereNoInputIsNan) {
+  const ErrorModel model{.special = SpecialRule::indeterminate};
+  const Tensor reference = f64({kNan, kInf, 1});
+  for (double value : {kNan, kInf, -kInf})
+    EXPECT_TRUE(check(reference, f32({value, kInf, 1}), model).accepted()) << value;
+  EXPECT_FALSE(check(reference, f32({0, kInf, 1}), model).accepted());
+  EXPECT_FALSE(check(reference, f32({kNan, kNan, 1}), model).accepted());
+  EXPECT_FALSE(check(reference, f32({kNan, kInf, kInf}), model).accepted());
+  EXPECT_FALSE(check(reference, f32({kInf, kInf, 1})).accepted());
+}
+
 TEST(Compare, OverflowOfTheOutputTypeIsInfinity) {
   ErrorModel half{.output = DType::f16};
   auto h = [](std::vector<double> v) {

@@ -186,6 +186,16 @@ TEST(TorchWorker, OutputIsBoundedAndKeepsTheEnd) {
   EXPECT_NE(worker->process().output.find("the last words"), std::string::npos);
 }
 
+TEST(TorchWorker, EndsWhenTheUserStopsUs) {
+  auto worker = fake("hang");
+  bool stopped = false;
+  worker->stop_when([&] { return stopped; });
+  const auto reply = worker->ask(kRequest, {.meanwhile = [&] { stopped = true; }});
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().kind, Fault::worker);
+  EXPECT_FALSE(worker->alive());
+}
+
 TEST(TorchPool, KeepsTrustedWorkersThatLive) {
   TorchPool pool(1);
   auto worker = fake("echo");

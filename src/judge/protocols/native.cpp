@@ -120,8 +120,7 @@ Status NativeCourse::poll(size_t done, size_t total) const {
   if (options_.progress)
     options_.progress({fmt::format("{}: {}", name_of(rules_.protocol), task_.name),
                        static_cast<uint32_t>(done), static_cast<uint32_t>(total)});
-  if (options_.interrupted && options_.interrupted())
-    return fail(ErrorCode::interrupted, "stopped before the verdict was reached");
+  FIEL_TRY_STATUS(not_stopped(options_));
   return {};
 }
 

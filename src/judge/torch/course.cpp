@@ -36,8 +36,7 @@ Status TorchCourse::poll(const std::string& what) {
   ++steps_;
   const JudgeOptions& o = request_.options;
   if (o.progress) o.progress({what, steps_, std::max(total_steps_, steps_)});
-  if (o.interrupted && o.interrupted())
-    return fail(ErrorCode::interrupted, "stopped before the verdict was reached");
+  FIEL_TRY_STATUS(not_stopped(o));
   const int64_t limit_ms = o.time_limit_ms > 0 ? o.time_limit_ms : default_time_limit_ms(o.effort);
   const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - begin_;
   if (spent.count() - 1e3 * waited_s() > static_cast<double>(limit_ms))

@@ -14,6 +14,7 @@
 #include "judge/torch/attempt.h"
 #include "judge/torch/course.h"
 #include "judge/torch/replay.h"
+#include "judge/torch/stopping.h"
 #include "judge/torch/strict.h"
 #include "judge/torch/task_check.h"
 #include "judge/torch/timed.h"
@@ -106,7 +107,8 @@ std::string_view name_of(BaselineCacheWish::Mode mode) {
   return names[static_cast<size_t>(mode)];
 }
 
-Result<Verdict> judge(const TorchRequest& request, const Workers& workers) {
+Result<Verdict> judge(const TorchRequest& request, const Workers& given) {
+  const Workers workers = stoppable(given, request.options);
   FIEL_TRY(Verdict v, blank_verdict(request));
   const Protocol protocol = request.options.protocol;
   if (request.is_bare() && protocol != Protocol::strict)
@@ -118,6 +120,7 @@ Result<Verdict> judge(const TorchRequest& request, const Workers& workers) {
     return protocol == Protocol::strict ? judge_into(request, workers, attempt, v)
                                         : run_protocol(rules_of(protocol), request, workers, v);
   });
+  FIEL_TRY_STATUS(not_stopped(request.options));
   if (!done) return settle(done.error(), std::move(v));
   return v;
 }

@@ -12,6 +12,7 @@
 #include "judge/shapes.h"
 #include "judge/torch/attempt.h"
 #include "judge/torch/course.h"
+#include "judge/torch/stopping.h"
 #include "judge/torch/timed.h"
 #include "task/torch_source.h"
 
@@ -230,8 +231,9 @@ Result<std::vector<task::Instance>> timed_shapes(const task::Task& task,
   return all;
 }
 
-Status time_native(const task::Task& task, const TorchRequest& request, const Workers& workers,
+Status time_native(const task::Task& task, const TorchRequest& request, const Workers& given,
                    Verdict& verdict) {
+  const Workers workers = stoppable(given, request.options);
   if (task.tolerance.relative_rms || task.tolerance.max_ulp_factor)
     return not_timed(verdict,
                      "the task has a tolerance of its own, which the oracle does not know"),
@@ -239,6 +241,7 @@ Status time_native(const task::Task& task, const TorchRequest& request, const Wo
   FIEL_TRY(const auto shapes, timed_shapes(task, request.options));
   for (const task::Instance& at : shapes) {
     const Status done = time_at(task, at, request, workers, verdict);
+    FIEL_TRY_STATUS(not_stopped(request.options));
     if (!done && done.error().code == ErrorCode::interrupted) return done;
     if (!done && !verdict.measurement) not_timed(verdict, to_string(done.error()));
     if (verdict.status != VerdictStatus::correct) break;

@@ -47,7 +47,9 @@ class ErrorModel:
     storage: torch.Tensor | None = None
     contracts: bool = False  # products of matrices, which may run in a lower class
     factor: float = 1.0
-    special: str = "propagate"
+    # No input is NaN: a NaN of the reference is one of inf - inf, where the same sums in another order may
+    # leave an infinity.
+    indeterminate: bool = False
 
     def growth(self) -> float:
         return growth(self.reduction_length, self.systematic)
@@ -227,8 +229,9 @@ class _Comparison:
         limit = torch.copysign(torch.full_like(y, self.largest), y)
         if self.saturates:
             right = right | (torch.isinf(y) & (a == limit))
-        if self.model.special == "ignore":
-            right = right | ~finite
+        if self.model.indeterminate:
+            infinite = torch.isinf(a) | (a.abs() == self.largest) if self.saturates else torch.isinf(a)
+            right = right | (torch.isnan(y) & infinite)
         # Near the top of the type's range overflow is right, and so is the largest value.
         over = top & (a == torch.copysign(torch.full_like(y, math.inf), y))
         if self.saturates:

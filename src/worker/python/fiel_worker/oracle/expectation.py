@@ -14,7 +14,7 @@ from .bound import ROUNDING, ErrorModel, unit_of
 from .model_state import State, named_state
 from .perturbation import Perturbation
 from .precision import UNIT_FP32, Float64, growth, widen
-from .slices import all_finite, pieces_of, row_major_pieces
+from .slices import all_finite, holds_nan, pieces_of, row_major_pieces
 from .task_module import call, seed_everything
 
 TRIALS, FEW_TRIALS, FEWEST_TRIALS = 8, 4, 2
@@ -95,8 +95,7 @@ class Wide:
 
 
 def expect(model64, inputs, output_dtypes, device: str, seed: int, systematic: bool,
-           narrow: bool, special: str = "propagate", measure: bool = True,
-           parts: float = 1) -> Expectation:
+           narrow: bool, measure: bool = True, parts: float = 1) -> Expectation:
     """`parts`: how many times the work is of which this is a part."""
     wide = Wide(model64, inputs, seed, device)
     run = Float64(declared=narrow)
@@ -104,11 +103,12 @@ def expect(model64, inputs, output_dtypes, device: str, seed: int, systematic: b
     if len(outputs) != len(output_dtypes):
         raise Fault("task", "the reference returns another structure in float64")
     dtypes = list(output_dtypes) + [None] * len(state)
+    indeterminate = not any(holds_nan(t) for _, t in flatten(inputs)[1])
     items = []
     for (path, value), dtype in zip(outputs + state, dtypes):
         model = ErrorModel(
             dtype or _narrowed(value.dtype), unit_of(output_dtypes), run.reduction_length, systematic,
-            contracts=run.contracts, special=special)
+            contracts=run.contracts, indeterminate=indeterminate)
         items.append(Expected(path, value, model))
     if measure and run.operations:
         _measure(wide, run, items, seed, systematic, tags if run.narrow else None, parts)
@@ -286,6 +286,7 @@ def expect_in_rows(model64, inputs, places, rows: int, step: int, *arguments, **
             whole = _with_room(part, rows, min(step, rows))
         for e, p in zip(whole.outputs, part.outputs):
             e.reference[begin : begin + step] = p.reference
+            e.model.indeterminate &= p.model.indeterminate
             for name in ("sensitivity", "storage"):
                 if getattr(e.model, name) is not None:
                     getattr(e.model, name)[begin : begin + step] = getattr(p.model, name)

@@ -112,6 +112,14 @@ def _narrow(dtype) -> bool:
     return dtype in (torch.float16, torch.float8_e4m3fn, torch.float8_e5m2)
 
 
+def _offset(dtype, u: float) -> float:
+    """In standard deviations, which the type still tells apart there. Where it can, beyond what exp() takes to
+    the ends of float32 (88 and -104): a softmax must start from its row's own maximum."""
+    if dtype == torch.float16:
+        return 10 ** (2.05 + 0.55 * u)
+    return 10 ** (0.8 + 0.6 * u if _narrow(dtype) else 2.5 + 0.7 * u)
+
+
 def _normal(own, seed):
     generator = torch.Generator(device=own.device).manual_seed(seed)
     out = torch.empty(own.shape, dtype=_drawable(own.dtype), device=own.device)
@@ -134,8 +142,7 @@ def _real(own, recipe, seed):
     elif recipe.probe == "mixed-signs":
         x.mul_(min(1.0, size))
     elif recipe.probe == "offset-mean":
-        mean = 10 ** (0.8 + 0.6 * u if narrow else 2.5 + 0.7 * u)
-        x.add_(size * mean * (-1 if recipe.variant else 1))
+        x.add_(size * _offset(own.dtype, u) * (-1 if recipe.variant else 1))
     elif recipe.probe == "scale-range":
         exponent = (1 + 2 * u if narrow else 3 + 5 * u) * (-1 if recipe.variant else 1)
         x.mul_(2.0**exponent * (1 if recipe.variant else size))

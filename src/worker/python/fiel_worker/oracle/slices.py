@@ -45,6 +45,15 @@ def all_finite(tensor: torch.Tensor) -> bool:
     return bool(good)
 
 
+def holds_nan(tensor: torch.Tensor) -> bool:
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        return False
+    found = torch.zeros((), dtype=torch.bool, device=tensor.device)
+    for index, _ in row_major_pieces(tensor.shape, pieces_of(tensor)):
+        found |= torch.isnan(tensor[index]).any()
+    return bool(found)
+
+
 def unravel(flat: int, shape) -> list[int]:
     index = []
     for n in reversed(tuple(shape)):

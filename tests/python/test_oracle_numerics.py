@@ -29,6 +29,14 @@ class Model(torch.nn.Module):
 def get_inputs():
     return [torch.rand(64, 512)]
 """
+SHORT_VARIANCE = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.var(x, dim=-1)
+def get_inputs():
+    return [torch.rand(512, LENGTH)]
+"""
 COLLAPSED = """
 import torch
 class Model(torch.nn.Module):
@@ -83,6 +91,22 @@ def narrowed(x, bits: int):
     drop = 23 - bits
     whole = x.contiguous().view(torch.int32) + (1 << (drop - 1))
     return (whole >> drop << drop).view(torch.float32)
+
+
+def welford(inputs):
+    mean = torch.zeros(inputs[0].shape[0])
+    total = torch.zeros_like(mean)
+    for k, x in enumerate(inputs[0].unbind(-1)):
+        difference = x - mean
+        mean = mean + difference / (k + 1)
+        total = total + difference * (x - mean)
+    return total / k
+
+
+def one_pass(inputs):
+    x = inputs[0]
+    n = x.shape[-1]
+    return ((x * x).sum(-1) - x.sum(-1) ** 2 / n) / (n - 1)
 
 
 class Numerics(unittest.TestCase):
@@ -169,6 +193,16 @@ class Numerics(unittest.TestCase):
         self.assertEqual(reply["outputs"][0]["failing"], reply["outputs"][0]["nan_mismatches"])
         ordinary = oracle.prepare("mixed-signs")["case"]
         self.assertTrue(passed(oracle.judge(ordinary, lambda i: torch.fmax(i[0], torch.zeros(())))))
+
+    def test_a_variance_of_few_values_may_be_welfords(self):
+        """Each value moves the variance by its own size: also where two of a row are all there are."""
+        for length in (2, 3, 4):
+            oracle = self.open(SHORT_VARIANCE.replace("LENGTH", str(length)))
+            for seed in (5, 6):
+                for variant in (0, 1):
+                    case = oracle.prepare("offset-mean", variant, seed)["case"]
+                    self.assertTrue(passed(oracle.judge(case, welford)), (length, seed, variant))
+                    self.assertFalse(passed(oracle.judge(case, one_pass)), (length, seed, variant))
 
     def test_infinity_minus_infinity_may_stay_infinite(self):
         """A sum taken before the product: a NaN of the reference that no NaN of the inputs causes."""

@@ -1,8 +1,8 @@
 """Small changes to a tensor that never cancel by chance: the trials of the error model.
 
 Each trial multiplies by 1 ± amount. The signs of a source (one operand or result of one operator)
-come from a row of a Hadamard matrix, another row for each element, times a random sign that is the
-same in all trials. Up to seven errors that meet in one element then add up as a root of squares.
+come from a row of a Hadamard matrix, other rows for neighbouring elements, times a random sign that is
+the same in all trials. Up to seven errors that meet in one element then add up as a root of squares.
 """
 
 import functools
@@ -12,6 +12,7 @@ import torch
 _PIECE = 1 << 26  # elements changed at once
 _PLANES_KEPT = 1 << 24  # bytes of one plane
 _SMALL, _POOL = 1 << 16, 1 << 20  # elements
+_BLOCK_OF_ROWS = 1 << 20  # elements
 
 
 class Perturbation:
@@ -38,7 +39,7 @@ class Perturbation:
         out = flat if own and tensor.is_contiguous() else torch.empty_like(flat)
         for k, begin in enumerate(range(0, flat.numel(), _PIECE)):
             at = slice(begin, begin + _PIECE)
-            signs = self._signs(flat[at].numel(), source, k, tensor.device)
+            signs = self._signs(flat[at].numel(), source, k, tensor)
             torch.addcmul(flat[at], flat[at] if by is None else by[at], signs, value=amount, out=out[at])
         return out.reshape(tensor.shape)
 
@@ -54,7 +55,7 @@ class Perturbation:
         out = torch.empty_like(flat)
         for k, begin in enumerate(range(0, flat.numel(), _PIECE)):
             at = slice(begin, begin + _PIECE)
-            signs = self._signs(flat[at].numel(), source, k, tensor.device)
+            signs = self._signs(flat[at].numel(), source, k, tensor)
             torch.mul(flat[at], signs, out=out[at])
         return out.reshape(tensor.shape)
 
@@ -71,7 +72,7 @@ class Perturbation:
         key = (tuple(tensor.shape), mask)
         if key not in self._small:
             odd = torch.zeros(n, dtype=torch.uint8, device=device)
-            for bit, plane in enumerate(self._row_bits(n, 0, device)):
+            for bit, plane in enumerate(self._row_bits(n, 0, tensor)):
                 if mask >> bit & 1:
                     odd ^= plane
             self._small[key] = (1.0 - 2.0 * odd.to(torch.float64)).view(tensor.shape)
@@ -82,25 +83,25 @@ class Perturbation:
             self._unit = torch.ones((), dtype=torch.float64, device=device)
         return self._unit
 
-    def _odd(self, n: int, source: int, piece: int, device) -> torch.Tensor:
+    def _odd(self, n: int, source: int, piece: int, tensor: torch.Tensor) -> torch.Tensor:
         """uint8, 1 where the sign is negative."""
-        odd = _random_bytes(n, self.seed + 0x9E3779B1 * (source + 1) + piece, device) & 1
+        odd = _random_bytes(n, self.seed + 0x9E3779B1 * (source + 1) + piece, tensor.device) & 1
         mask = _mask(source, self.trial, self.trials)
         if mask:
-            for bit, plane in enumerate(self._row_bits(n, piece, device)):
+            for bit, plane in enumerate(self._row_bits(n, piece, tensor)):
                 if mask >> bit & 1:
                     odd ^= plane
         return odd
 
-    def _signs(self, n: int, source: int, piece: int, device) -> torch.Tensor:
-        return self._odd(n, source, piece, device).view(torch.int8).mul_(-2).add_(1)
+    def _signs(self, n: int, source: int, piece: int, tensor: torch.Tensor) -> torch.Tensor:
+        return self._odd(n, source, piece, tensor).view(torch.int8).mul_(-2).add_(1)
 
-    def _row_bits(self, n: int, piece: int, device) -> list[torch.Tensor]:
+    def _row_bits(self, n: int, piece: int, tensor: torch.Tensor) -> list[torch.Tensor]:
         """Each element's row number, 1 to trials - 1, as planes of bits."""
-        key = (n, piece)
+        key = (tuple(tensor.shape), piece)
         if key in self._planes:
             return self._planes[key]
-        row = _random_bytes(n, self.seed + piece, device) % (self.trials - 1) + 1
+        row = _rows(tensor.shape, piece * _PIECE, n, self.trials - 1, tensor.device)
         planes = [(row >> b) & 1 for b in range(self.trials.bit_length() - 1)]
         if n <= _PLANES_KEPT:
             if len(self._planes) > 16:
@@ -112,6 +113,34 @@ class Perturbation:
 @functools.lru_cache(maxsize=2)
 def _pool(seed: int, device) -> torch.Tensor:
     return 1.0 - 2.0 * (_random_bytes(_POOL, seed, device) & 1).to(torch.float64)
+
+
+def _rows(shape, begin: int, count: int, rows: int, device) -> torch.Tensor:
+    """Numbers from 1 to `rows` for `count` elements in row-major order, as uint8: the first few neighbours in
+    any dimension have different ones. A sum over two or three elements would else meet two of one row in every
+    fourteenth case, with one sign, and their difference would look insensitive."""
+    def weight(axis):  # no multiple of 3 or 7
+        return 1 + ((len(shape) - axis - 1) & 1)
+
+    def extended(inner, axis, size):
+        step = torch.arange(size, device=device).mul_(weight(axis)).remainder_(rows)
+        return (step.to(torch.uint8).unsqueeze(1) + inner).remainder_(rows).view(-1)
+
+    inner, axis = torch.zeros(1, dtype=torch.uint8, device=device), len(shape)
+    while axis > 0 and inner.numel() * shape[axis - 1] <= _BLOCK_OF_ROWS:
+        axis -= 1
+        inner = extended(inner, axis, shape[axis])
+    if axis == 1:  # along the first dimension they repeat
+        axis = 0
+        inner = extended(inner, 0, rows * max(1, _BLOCK_OF_ROWS // (rows * inner.numel())))
+    size = max(1, inner.numel())
+    rest = torch.arange(begin // size, -(-(begin + count) // size), device=device)
+    outer = torch.zeros_like(rest)
+    for k in reversed(range(axis)):
+        outer.add_(rest % shape[k], alpha=weight(k))
+        rest = rest // shape[k]
+    whole = outer.remainder_(rows).to(torch.uint8).unsqueeze(1) + inner
+    return whole.remainder_(rows).add_(1).view(-1)[begin % size : begin % size + count]
 
 
 def _random_bytes(n: int, seed: int, device) -> torch.Tensor:

@@ -22,8 +22,19 @@
 
 /* dtype: never renumbered */
 enum {
-  FIEL_F64 = 0, FIEL_F32 = 1, FIEL_TF32 = 2, FIEL_F16 = 3, FIEL_BF16 = 4, FIEL_E4M3 = 5,
-  FIEL_E5M2 = 6, FIEL_I8 = 7, FIEL_I16 = 8, FIEL_I32 = 9, FIEL_I64 = 10, FIEL_U8 = 11, FIEL_BOOL = 12
+  FIEL_F64 = 0,
+  FIEL_F32 = 1,
+  FIEL_TF32 = 2,
+  FIEL_F16 = 3,
+  FIEL_BF16 = 4,
+  FIEL_E4M3 = 5,
+  FIEL_E5M2 = 6,
+  FIEL_I8 = 7,
+  FIEL_I16 = 8,
+  FIEL_I32 = 9,
+  FIEL_I64 = 10,
+  FIEL_U8 = 11,
+  FIEL_BOOL = 12
 };
 
 typedef struct {

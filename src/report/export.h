@@ -18,7 +18,16 @@
 
 namespace fiel::report {
 
-enum class ExportFormat : uint8_t { json, csv, markdown, junit, sarif, github, kernelbench, baselines };
+enum class ExportFormat : uint8_t {
+  json,
+  csv,
+  markdown,
+  junit,
+  sarif,
+  github,
+  kernelbench,
+  baselines
+};
 
 Result<ExportFormat> parse_export_format(std::string_view name);
 std::vector<std::string> export_format_names();

@@ -34,7 +34,7 @@ enum class SpecialRule : uint8_t {
   /// As propagate, where no input is NaN: a NaN of the reference is an indeterminate form of
   /// infinities (inf - inf), and the same sums in another order may leave an infinity.
   indeterminate,
-  ignore,     ///< elements whose reference is not finite are not compared
+  ignore,  ///< elements whose reference is not finite are not compared
 };
 
 /// Beyond every honest sum in fp32 (u · g at 65,000 terms), a quarter of what rounding a sum to

@@ -47,9 +47,9 @@ struct Checks {
 };
 
 /// The order in which blocks, warps and splits run. seed 0 = natural order. One schedule has one
-/// outcome, with one exception: under the natural order several workers run blocks, and where blocks
-/// race on plain memory the last writer may differ from run to run. A seed or a quantum, atomics
-/// whose results are used, cooperative grids and global_races all run on one worker.
+/// outcome, with one exception: under the natural order several workers run blocks, and where
+/// blocks race on plain memory the last writer may differ from run to run. A seed or a quantum,
+/// atomics whose results are used, cooperative grids and global_races all run on one worker.
 struct Schedule {
   uint64_t seed = 0;
   bool reverse_blocks = false;

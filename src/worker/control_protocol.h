@@ -11,7 +11,8 @@ inline constexpr uint64_t kControlWindowBytes = 16ull << 20;
 inline constexpr uint32_t kMaxControlMessage = 512u << 20;
 
 enum class Ctl : uint16_t {
-  initialize = 1,  ///< {i32 cuda ordinal or -1, u8 GpuConfinement, DeviceOptions, u8 with candidate} -> DeviceFacts
+  /// {i32 cuda ordinal or -1, u8 GpuConfinement, DeviceOptions, u8 with candidate} -> DeviceFacts
+  initialize = 1,
   allocate,        ///< {u64 bytes, text label} -> {u64 address}
   free_memory,     ///< {u64 address}
   write,           ///< {u64 address, u64 bytes}: bytes are in the window

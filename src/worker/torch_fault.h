@@ -37,8 +37,8 @@ struct WorkerFault {
 template <typename T>
 using Answer = tl::expected<T, WorkerFault>;
 
-/// For those who cannot tell a task from a machine. The detail is the first of the contexts, and the
-/// only one of several lines.
+/// For those who cannot tell a task from a machine. The detail is the first of the contexts, and
+/// the only one of several lines.
 Error to_error(const WorkerFault& fault);
 
 }  // namespace fiel::worker

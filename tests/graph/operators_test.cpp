@@ -108,7 +108,8 @@ TEST(Types, RefuseSizesThatCannotBe) {
   EXPECT_NE(error_of("y = conv_transpose1d(x, w, stride=2147483648)",
                      {{"x", {1, 1, int64_t{1} << 39}}, {"w", {1, 1, 2}}}),
             "");
-  EXPECT_NE(error_of("y = pixel_unshuffle(x, 32768)", {{"x", {1, int64_t{1} << 39, 0, 32768}}}), "");
+  EXPECT_NE(error_of("y = pixel_unshuffle(x, 32768)", {{"x", {1, int64_t{1} << 39, 0, 32768}}}),
+            "");
   EXPECT_NE(error_of("y = unsqueeze(x, 9223372036854775807)", {{"x", {4}}}), "");
   EXPECT_NE(error_of("y = arange(-9223372036854775807, 9223372036854775807)", {{"x", {4}}}), "");
 }

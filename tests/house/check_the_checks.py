@@ -6,6 +6,7 @@ import tempfile
 
 import check_cases
 import check_docs
+import check_format
 import check_hostile
 import check_layers
 import check_text
@@ -17,7 +18,7 @@ with tempfile.TemporaryDirectory() as folder:
     copy = pathlib.Path(folder)
     for name in ("src", "include", "docs"):
         shutil.copytree(root / name, copy / name)
-    for name in ("ARCHITECTURE.md", "README.md"):
+    for name in ("ARCHITECTURE.md", "README.md", ".clang-format"):
         shutil.copy(root / name, copy / name)
 
     def planted(check, path, text):
@@ -27,7 +28,7 @@ with tempfile.TemporaryDirectory() as folder:
         target.write_text(text)
         new = set(check(copy)) - before
         target.unlink()
-        assert any(path in line for line in new), f"{check.__module__} missed {path}: {new}"
+        assert any(path in line for line in new), f"{check.__module__} {check.__name__} missed {path}: {new}"
 
     planted(check_layers.violations, "src/base/planted.cpp", '#include "judge/verdict.h"\n')
     planted(check_layers.violations, "src/ptx/planted.h", '#include "vgpu/device.h"\n')
@@ -36,6 +37,8 @@ with tempfile.TemporaryDirectory() as folder:
     planted(check_third_party.violations, "src/judge/planted.cpp", "#include <boost/any.hpp>\n")
     planted(check_types.violations, "src/ptx/planted.h", "namespace fiel {\nclass Json {};\n}\n")
     planted(check_text.violations, "src/base/planted.cpp", "// TO" "DO: later\n")
+    if check_format.formatter():  # a small folder is enough
+        planted(lambda root: check_format.violations(root, ["src/base"]), "src/base/planted.cpp", "int  x;\n")
     planted(check_docs.violations, "docs/planted.md", "See [this](nowhere.md).\n")
     for name in ("tests/vgpu", "tests/cli"):
         shutil.copytree(root / name, copy / name)

@@ -139,6 +139,23 @@ TEST_F(Cells, SayWhatAVerdictMeans) {
   EXPECT_EQ(of(honest, Protocol::strict, verdict("harness_fault", 3)).outcome, Outcome::unable);
 }
 
+/// Right values are what a cheat of clocks has; it is harmless as long as the time is no better.
+TEST_F(Cells, ACheatThatWasToGainNothingMustNotBeFaster) {
+  std::string text = kCheat;
+  text.replace(text.find("cuda = ["), 8, "cuda = [\"correct\", ");
+  write("exploits/M05_first", text);
+  const auto cases = read();
+  ASSERT_TRUE(cases.has_value());
+  for (const char* speed : {"same", "faster"}) {
+    Json v = verdict("correct", 0);
+    v["measurement"] = Json::object({{"speed", speed}});
+    const Cell cell = cell_of(cases->front(), Protocol::strict, "cuda:0", v);
+    const bool gains = std::string_view(speed) == "faster";
+    EXPECT_EQ(cell.outcome, gains ? Outcome::fooled : Outcome::harmless) << speed;
+    EXPECT_EQ(cell.held, !gains) << speed;
+  }
+}
+
 TEST_F(Cells, TheMatrixIsAsInTheGoldenFile) {
   Matrix m;
   m.protocols = {Protocol::strict, Protocol::naive};

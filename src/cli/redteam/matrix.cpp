@@ -38,6 +38,9 @@ void hold_strict(const CaseFolder& c, const Json& verdict, Cell& cell) {
   } else if (cell.status == "incorrect" && !c.caught_by.empty() && !shows(c, verdict)) {
     cell.held = false;
     cell.why_not = "none of " + joined(c.caught_by) + " shows";
+  } else if (cell.outcome == Outcome::fooled && c.harmless(cell.device)) {
+    cell.held = false;
+    cell.why_not = "it was to gain nothing, and is faster";
   }
 }
 
@@ -117,7 +120,8 @@ Cell cell_of(const CaseFolder& c, Protocol protocol, const std::string& device,
   cell.title = c.title;
   cell.device = device;
   cell.honest = c.honest;
-  cell.harmless = c.harmless(device);
+  cell.harmless =
+      c.harmless(device) && verdict["measurement"]["speed"].as_string() != "faster";
   cell.protocol = protocol;
   cell.status = verdict["status"].as_string();
   cell.reason = verdict["reason"].as_string();

@@ -92,6 +92,14 @@ CREATE TABLE lineage (
 )sql"};
 static_assert(std::size(kSteps) == kSchemaVersion);
 
+/// Both numbers are written at once and last: whoever sees both sees all of it.
+Result<bool> is_current(Database& db) {
+  FIEL_TRY(const std::string id, db.ask("PRAGMA application_id"));
+  FIEL_TRY(const std::string version, db.ask("PRAGMA user_version"));
+  return id == kApplicationId && version == std::to_string(kSchemaVersion);
+}
+
+/// Under the lock of a transaction, so that both answers are about the same moment.
 Status check_owner(Database& db) {
   FIEL_TRY(const std::string id, db.ask("PRAGMA application_id"));
   FIEL_TRY(const std::string tables, db.ask("SELECT count(*) FROM sqlite_schema"));
@@ -103,12 +111,12 @@ Status check_owner(Database& db) {
 }  // namespace
 
 Status bring_up_to_date(Database& db) {
-  FIEL_TRY_STATUS(check_owner(db));
-  FIEL_TRY(std::string version, db.ask("PRAGMA user_version"));
-  if (version == std::to_string(kSchemaVersion)) return {};
+  FIEL_TRY(const bool current, is_current(db));
+  if (current) return {};
+  // From here on under the lock: another process may be making the tables between two questions.
   FIEL_TRY(Transaction transaction, Transaction::begin(db));
-  // Read again under the lock: another process may just have done the work.
-  FIEL_TRY(version, db.ask("PRAGMA user_version"));
+  FIEL_TRY_STATUS(check_owner(db));
+  FIEL_TRY(const std::string version, db.ask("PRAGMA user_version"));
   const int from = std::atoi(version.c_str());
   if (from > kSchemaVersion)
     return fail(

@@ -128,6 +128,44 @@ TEST_P(Writers, FourOfThemOneKilledInALoopLoseNothingThatWasAcknowledged) {
   }
 }
 
+// Opens the store when the gate's other end closes; the exit code says whether it could.
+pid_t start_opener(const StoreOptions& options, int gate, int other_end) {
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  close(other_end);
+  char none = 0;
+  if (read(gate, &none, 1) != 0) _exit(11);
+  auto store = Store::open(options);
+  if (!store) std::fprintf(stderr, "%s\n", to_string(store.error()).c_str());
+  _exit(store && store->begin_run({.name = std::to_string(getpid())}) ? 0 : 10);
+}
+
+// Which step of the first opening the others meet is left to chance, so there are many.
+TEST_P(Writers, EightThatOpenAFreshStoreAtOnceAllGetIt) {
+  auto folder = TempDir::create("openers");
+  ASSERT_TRUE(folder);
+  constexpr int kRounds = 25, kOpeners = 8;
+  for (int round = 0; round < kRounds; ++round) {
+    StoreOptions options{.folder = folder->path() / std::to_string(round),
+                         .busy_timeout_ms = 60'000,
+                         .journal = GetParam()};
+    int gate[2];
+    ASSERT_EQ(pipe(gate), 0);
+    pid_t openers[kOpeners];
+    for (pid_t& pid : openers) pid = start_opener(options, gate[0], gate[1]);
+    close(gate[0]);
+    close(gate[1]);
+    for (pid_t pid : openers) {
+      int status = 0;
+      waitpid(pid, &status, 0);
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "round " << round;
+    }
+    auto store = Store::open_existing(options);
+    ASSERT_TRUE(store) << to_string(store.error());
+    EXPECT_EQ(store->runs(100)->size(), size_t{kOpeners});
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Journals, Writers,
                          testing::Values(Journal::write_ahead_log, Journal::rollback),
                          [](const auto& test) {

@@ -191,7 +191,7 @@ TEST_F(WorkspaceTest, WhereAHiddenShapeFailsTheVisibleOnesAreJudgedApart) {
     EXPECT_EQ(f.entry.reason, "a hidden shape fails");
     EXPECT_THAT(f.text, HasSubstr(visible_fail ? "expected 0.25" : "the visible shapes pass"));
     // Softmax's own, but not the benchmark's.
-    EXPECT_EQ(asked_.back().back(), "small,irregular,wide");
+    EXPECT_EQ(asked_.back().back(), "small,irregular,wide,tail");
   }
 }
 

@@ -10,8 +10,9 @@ A case is a folder of a group: `bare.cu`, `module.py` and an `expect.toml` with
   module  those of module.py in PyTorch on the CPU
   unsaid  what it prints where it got further than it may
 
-Kernels answer zeros, so that accepting one is a mistake; those that answer rightly until they are caught say so. After the last verdict no
-process and no file of the candidates may be left. Exit code 77: nothing of it can run here.
+Kernels answer zeros, so that accepting one is a mistake; those that answer rightly until they are caught say so.
+After the last verdict the exit code is the one of docs/verdicts.md, and no process and no file of the candidates may
+be left. Exit code 77: nothing of it can run here.
 """
 import ctypes
 import json
@@ -22,7 +23,8 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "exploits"))
+sys.path[:0] = [os.path.join(HERE, "..", folder) for folder in ("exploits", "support")]
+import exit_codes  # noqa: E402
 import expectation  # noqa: E402
 import judge_case  # noqa: E402
 
@@ -56,7 +58,8 @@ def cases(word: str, carrier: str) -> list[str]:
     return [f for f in folders if os.path.exists(os.path.join(f, KERNELS[carrier]))]
 
 
-def judge(fiel: str, folders: list[str], carrier: str, scratch: str) -> list[dict]:
+def judge(fiel: str, folders: list[str], carrier: str, scratch: str) -> tuple[list[dict], int]:
+    """The verdicts, a hostile one and a clean one in turn, and the exit code."""
     task, clean = (os.path.join(HERE, name) for name in CLEAN[carrier])
     manifest = os.path.join(scratch, "manifest.jsonl")
     with open(manifest, "w", encoding="utf-8") as file:
@@ -73,7 +76,7 @@ def judge(fiel: str, folders: list[str], carrier: str, scratch: str) -> list[dic
         env=environment)
     if not done.stdout:
         raise SystemExit(f"no verdicts, exit code {done.returncode}: {done.stderr[-2000:]}")
-    return json.loads(done.stdout)["verdicts"]
+    return json.loads(done.stdout)["verdicts"], done.returncode
 
 
 def complaints(folder: str, carrier: str, hostile: dict, clean: dict):
@@ -120,14 +123,14 @@ def main() -> int:
         os.chmod(scratch, 0o755)  # candidates are an ordinary user
         os.mkdir(os.path.join(scratch, "tmp"))
         os.chmod(os.path.join(scratch, "tmp"), 0o1777)
-        verdicts = judge(fiel, folders, carrier, scratch)
+        verdicts, code = judge(fiel, folders, carrier, scratch)
         for folder, hostile, clean in zip(folders, verdicts[::2], verdicts[1::2], strict=True):
             found = list(complaints(folder, carrier, hostile, clean))
             wrong += found
             print(f"{os.path.relpath(folder, HERE)}: {hostile['status']}: {hostile['reason']}")
             for text in found:
                 print(f"  WRONG: {text}")
-        for text in leftovers(scratch):
+        for text in (*exit_codes.complaints(verdicts, code), *leftovers(scratch)):
             wrong.append(text)
             print(f"WRONG: {text}")
     return 1 if wrong else 0

@@ -47,9 +47,8 @@ std::set<std::string> keys(const Json& object) {
 
 TEST(VerdictJson, HasExactlyTheKeysOfThePublishedSchema) {
   const Json s = schema(), v = to_json(full_verdict());
-  EXPECT_EQ(keys(v), keys(s["properties"]));
-  EXPECT_EQ(keys(v).size(), s["required"].size());
   const std::pair<const Json&, const char*> parts[] = {
+      {v, "verdict"},
       {v["witness"], "witness"},
       {v["probes"].items()[0], "probe"},
       {v["findings"].items()[0], "finding"},
@@ -81,7 +80,7 @@ TEST(VerdictJson, NamesAndNumbersOfStatusesAreStable) {
     EXPECT_EQ(parse_status(names[i]), static_cast<VerdictStatus>(i));
   }
   const Json s = schema();
-  const Json& listed = s["properties"]["status"]["enum"];
+  const Json& listed = s["$defs"]["verdict"]["properties"]["status"]["enum"];
   EXPECT_EQ(listed.size(), static_cast<size_t>(kStatusCount));
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Judges kernels of examples/ and compares the verdicts with expect.toml.
+"""Judges kernels of examples/ and compares the verdicts with expect.toml, and the exit codes with docs/verdicts.md.
 
 usage: judge_examples.py FIEL SOURCE_DIR OPERATION [FILE]
 """
@@ -8,6 +8,9 @@ import os
 import re
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import exit_codes  # noqa: E402
 
 
 def read_expectations(path):
@@ -31,10 +34,8 @@ def read_expectations(path):
 
 
 def complaints(expected, verdict):
-    statuses = expected["status"]
-    statuses = [statuses] if isinstance(statuses, str) else statuses
-    if verdict["status"] not in statuses:
-        yield f"status {verdict['status']}, expected {statuses}: {verdict['reason']}"
+    if verdict["status"] != expected["status"]:
+        yield f"status {verdict['status']}, expected {expected['status']}: {verdict['reason']}"
     if "numerics" in expected and verdict["numerics"] != expected["numerics"]:
         yield f"numerics {verdict['numerics']}, expected {expected['numerics']}"
     codes = [f["code"] for f in verdict["findings"]]
@@ -64,7 +65,7 @@ def main():
             failures += 1
             continue
         verdict = json.loads(p.stdout)
-        wrong = list(complaints(expected, verdict))
+        wrong = [*complaints(expected, verdict), *exit_codes.complaints([verdict], p.returncode)]
         for text in wrong:
             print(f"{expected['file']}: {text}")
         failures += bool(wrong)

@@ -6,6 +6,7 @@ import tempfile
 
 import check_cases
 import check_docs
+import check_examples
 import check_format
 import check_hostile
 import check_layers
@@ -61,5 +62,18 @@ with tempfile.TemporaryDirectory() as folder:
         assert old in text
         page.write_text(text.replace(old, new))
         assert set(check_hostile.violations(copy)) - before, f"check_hostile missed {new!r}"
+        page.write_text(text)
+    for name in ("examples", "tasks"):
+        shutil.copytree(root / name, copy / name)
+    planted(check_examples.violations, "examples/softmax/planted.cu", "// no entry\n")
+    planted(check_examples.violations, "examples/planted/expect.toml", 'task = "tasks/none.toml"\n')
+    planted(check_examples.violations, "examples/planted/kernel.cu", "// no expect.toml\n")
+    page = copy / "examples/gelu_bias_residual/expect.toml"
+    text = page.read_text()
+    for old, new in (('"simple.cu"', '"simpel.cu"'), ('status = "timeout"', 'status = ["timeout", "incorrect"]'),
+                     ("finding =", "findings =")):
+        assert old in text
+        page.write_text(text.replace(old, new, 1))
+        assert check_examples.violations(copy), f"check_examples missed {new!r}"
         page.write_text(text)
 print("every planted violation was found")

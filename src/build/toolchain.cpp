@@ -40,7 +40,27 @@ void add_wheels(std::vector<Place>& places, const fs::path& folder) {
           {base / "nvidia" / release / "bin" / "nvcc", "PyPI wheels in " + folder.string()});
 }
 
-std::vector<Place> places_to_look() {
+/// "cuda-13.0" as {13, 0}: compared as text, cuda-9.2 would be newer than cuda-13.0.
+std::pair<int, int> release_of(const fs::path& toolkit) {
+  std::pair<int, int> release;
+  std::sscanf(toolkit.filename().c_str(), "cuda-%d.%d", &release.first, &release.second);
+  return release;
+}
+
+/// Toolkits of packages: the one that is called just cuda, then the newest.
+void add_installed(std::vector<Place>& places, const fs::path& folder) {
+  std::error_code ec;
+  std::vector<fs::path> toolkits;
+  for (const auto& entry : fs::directory_iterator(folder, ec))
+    if (entry.path().filename().string().starts_with("cuda-")) toolkits.push_back(entry.path());
+  std::sort(toolkits.begin(), toolkits.end(), [](const fs::path& a, const fs::path& b) {
+    return std::pair(release_of(a), a) > std::pair(release_of(b), b);
+  });
+  toolkits.insert(toolkits.begin(), folder / "cuda");
+  for (const fs::path& t : toolkits) places.push_back({t / "bin" / "nvcc", t.string()});
+}
+
+std::vector<Place> places_to_look(const fs::path& installed) {
   std::vector<Place> places;
   bool hidden = variable("FIEL_HIDE_CUDA") == "1";
   if (auto v = variable("FIEL_NVCC"); !v.empty() && !hidden) places.push_back({v, "FIEL_NVCC"});
@@ -49,13 +69,7 @@ std::vector<Place> places_to_look() {
       places.push_back({fs::path(v) / "bin" / "nvcc", name});
   if (!hidden) {
     if (auto found = find_program("nvcc")) places.push_back({*found, "PATH"});
-    places.push_back({"/usr/local/cuda/bin/nvcc", "/usr/local/cuda"});
-    std::error_code ec;
-    std::vector<fs::path> versions;
-    for (const auto& entry : fs::directory_iterator("/usr/local", ec))
-      if (entry.path().filename().string().rfind("cuda-", 0) == 0) versions.push_back(entry.path());
-    std::sort(versions.rbegin(), versions.rend());
-    for (const fs::path& v : versions) places.push_back({v / "bin" / "nvcc", v.string()});
+    add_installed(places, installed);
   }
   if (auto v = variable("FIEL_CUDA_WHEELS"); !v.empty()) add_wheels(places, v);
   add_wheels(places, cache_dir() / "cuda");
@@ -89,12 +103,12 @@ Result<Toolchain> inspect(const Place& place) {
 
 }  // namespace
 
-Result<Toolchain> find_toolchain() {
-  // Asking nvcc costs 30 ms; the places are looked up anew, so that a test may change them.
+Result<Toolchain> find_toolchain(const fs::path& installed) {
+  // Asking nvcc costs 30 ms; the places are looked up anew: the environment may change.
   static std::mutex mutex;
   static std::map<std::string, Toolchain> known;
   std::optional<Error> broken;
-  for (const Place& place : places_to_look()) {
+  for (const Place& place : places_to_look(installed)) {
     std::error_code ec;
     if (!fs::exists(place.nvcc, ec)) {
       if (place.origin == "FIEL_NVCC")
@@ -104,10 +118,17 @@ Result<Toolchain> find_toolchain() {
     }
     std::lock_guard lock(mutex);
     auto& slot = known[place.nvcc.string()];
-    if (!slot.version.empty()) return slot;
-    auto t = inspect(place);
-    if (t) return slot = std::move(*t);
-    if (!broken) broken = std::move(t).error();
+    if (slot.version.empty()) {
+      auto t = inspect(place);
+      if (!t) {
+        if (!broken) broken = std::move(t).error();
+        continue;
+      }
+      slot = std::move(*t);
+    }
+    Toolchain found = slot;
+    found.origin = place.origin;  // one nvcc may be found in several ways
+    return found;
   }
   if (broken) return fail(std::move(*broken));
   return fail(ErrorCode::environment, "no CUDA compiler (nvcc) on this machine",

@@ -3,8 +3,8 @@
 //   FIEL_TRY(Toolchain cuda, find_toolchain());   // the error says where it looked and what helps
 //
 // Looked for in this order: $FIEL_NVCC, $CUDA_HOME, $CUDA_PATH, PATH, /usr/local/cuda,
-// /usr/local/cuda-*, $FIEL_CUDA_WHEELS, cache_dir()/cuda. FIEL_HIDE_CUDA=1 skips all but the
-// wheels.
+// /usr/local/cuda-* (the newest release first), $FIEL_CUDA_WHEELS, cache_dir()/cuda.
+// FIEL_HIDE_CUDA=1 skips all but the wheels.
 #pragma once
 
 #include <filesystem>
@@ -23,6 +23,7 @@ struct Toolchain {
   std::string origin;  ///< "CUDA_HOME", "PyPI wheels in …"
 };
 
-Result<Toolchain> find_toolchain();
+/// `installed` is the folder below which packages put their toolkits.
+Result<Toolchain> find_toolchain(const std::filesystem::path& installed = "/usr/local");
 
 }  // namespace fiel::build

@@ -401,6 +401,8 @@ const Word* find_word(std::string_view text) {
 const std::vector<std::string>& word_spellings() { return vocabulary().spellings; }
 const std::vector<std::string>& opcode_spellings() { return vocabulary().opcode_names; }
 
+std::span<const std::string_view> unsupported_opcodes() { return kUnsupportedOpcodes; }
+
 bool is_unsupported_opcode(std::string_view base) {
   return std::find(std::begin(kUnsupportedOpcodes), std::end(kUnsupportedOpcodes), base) !=
          std::end(kUnsupportedOpcodes);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,7 @@ const std::vector<std::string>& word_spellings();
 void fold(Opcode op, const Word& word, Modifiers& mods);
 
 /// Base opcodes of PTX that Fiel does not run (wgmma, tex …).
+std::span<const std::string_view> unsupported_opcodes();
 bool is_unsupported_opcode(std::string_view base);
 /// Whether the word makes real PTX of the opcode that Fiel does not run.
 bool is_unsupported(Opcode op, const Word& word);

@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 
 #include "device/nvml.h"
+#include "vgpu/cpu_features.h"
 
 namespace fiel::judge {
 
@@ -12,10 +13,7 @@ Environment describe_environment() {
   e.fiel_version = FIEL_VERSION;
   e.fiel_commit = FIEL_COMMIT;
   e.device = "virtual";
-  __builtin_cpu_init();
-  e.isa = __builtin_cpu_supports("avx512f") != 0 ? "avx512"
-          : __builtin_cpu_supports("avx2") != 0  ? "avx2"
-                                                 : "baseline";
+  e.isa = vgpu::cpu_runs_avx512() ? "avx512" : vgpu::cpu_runs_avx2() ? "avx2" : "baseline";
   utsname host = {};
   // The kernel's name and release, not the host's name: verdicts are passed around.
   if (uname(&host) == 0) e.host = fmt::format("{} {} {}", host.sysname, host.release, host.machine);

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "vgpu/counters.h"
+#include "vgpu/cpu_features.h"
 #include "vgpu/device_impl.h"
 #include "vgpu/isa/core_select.h"
 #include "vgpu/launch.h"
@@ -42,18 +43,6 @@ std::vector<Selector> selectors_of(bool wide) {
   return out;
 }
 
-bool has_avx2() {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
-}
-bool has_avx512() {
-  __builtin_cpu_init();
-  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512cd");
-}
-
 tl::unexpected<Error> no_module(uint32_t module) {
   return fail(ErrorCode::not_found, fmt::format("no module {} is loaded", module));
 }
@@ -61,14 +50,13 @@ tl::unexpected<Error> no_module(uint32_t module) {
 }  // namespace
 
 Result<std::unique_ptr<Device>> Device::create(const DeviceOptions& options) {
-  if (!has_avx2())
-    return fail(ErrorCode::environment, "the virtual GPU needs a CPU with AVX2, FMA, BMI2 and F16C",
+  if (!cpu_runs_avx2())
+    return fail(ErrorCode::environment, kNoAvx2,
                 "run on another machine, or judge on a GPU (--device cuda:0)");
-  if (options.isa == IsaChoice::avx512 && !has_avx512())
-    return fail(ErrorCode::environment, "this CPU has no AVX-512 (F, BW, DQ, VL, CD)",
-                "use the automatic choice");
-  const bool wide =
-      options.isa == IsaChoice::avx512 || (options.isa == IsaChoice::automatic && has_avx512());
+  if (options.isa == IsaChoice::avx512 && !cpu_runs_avx512())
+    return fail(ErrorCode::environment, kNoAvx512, "use the automatic choice");
+  const bool wide = options.isa == IsaChoice::avx512 ||
+                    (options.isa == IsaChoice::automatic && cpu_runs_avx512());
   auto device = std::make_unique<VirtualDevice>(
       options, wide ? avx512::core_handlers() : avx2::core_handlers(), selectors_of(wide),
       wide ? "avx512" : "avx2");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gpu_fixture.h"
+#include "isa_builds.h"
 
 namespace fiel::vgpu {
 namespace {
@@ -46,9 +47,12 @@ int differences(const std::vector<uint16_t>& a, const std::vector<uint16_t>& b, 
   return different;
 }
 
-TEST(AsyncPtx, ThreeStageGemmEqualsTheReference) {
+class AsyncPtx : public OnEachBuild {};
+INSTANTIATE_TEST_SUITE_P(Build, AsyncPtx, testing::ValuesIn(kBuilds), build_name);
+
+TEST_P(AsyncPtx, ThreeStageGemmEqualsTheReference) {
   constexpr int kK = 128;
-  Gpu gpu(read_text("tests/vgpu/kernels/gemm_async.ptx"));
+  Gpu gpu(read_text("tests/vgpu/kernels/gemm_async.ptx"), GetParam());
   const auto a = bf16_matrix(128, kK, 1), b = bf16_matrix(128, kK, 2);
   const uint64_t pa = gpu.upload(a), pb = gpu.upload(b), pc = gpu.allocate(128 * 128 * 4);
   const LaunchReport report =
@@ -57,9 +61,9 @@ TEST(AsyncPtx, ThreeStageGemmEqualsTheReference) {
   EXPECT_EQ(differences(a, b, 128, 128, kK, gpu.download<float>(pc, 128 * 128)), 0);
 }
 
-TEST(AsyncPtx, AWaitAfterTheReadIsAReadOfBytesInFlight) {
+TEST_P(AsyncPtx, AWaitAfterTheReadIsAReadOfBytesInFlight) {
   constexpr int kK = 64;
-  Gpu gpu(read_text("tests/vgpu/kernels/gemm_async.ptx"));
+  Gpu gpu(read_text("tests/vgpu/kernels/gemm_async.ptx"), GetParam());
   const auto a = bf16_matrix(128, kK, 1), b = bf16_matrix(128, kK, 2);
   const uint64_t pa = gpu.upload(a), pb = gpu.upload(b), pc = gpu.allocate(128 * 128 * 4);
   const LaunchReport report = gpu.launch("gemm_late_wait", {1, 1, 1}, {128, 1, 1},
@@ -69,9 +73,9 @@ TEST(AsyncPtx, AWaitAfterTheReadIsAReadOfBytesInFlight) {
   EXPECT_EQ(finding->grade, Grade::error);
 }
 
-TEST(AsyncPtx, DoubleBufferedGemmOfTheBenchmarkIsClean) {
+TEST_P(AsyncPtx, DoubleBufferedGemmOfTheBenchmarkIsClean) {
   constexpr int kM = 256, kN = 128, kK = 96;
-  Gpu gpu(read_text("bench/kernels/gemm_bf16.ptx"));
+  Gpu gpu(read_text("bench/kernels/gemm_bf16.ptx"), GetParam());
   const auto a = bf16_matrix(kM, kK, 3), b = bf16_matrix(kN, kK, 4);
   const uint64_t pa = gpu.upload(a), pb = gpu.upload(b), pc = gpu.allocate(kM * kN * 4);
   const LaunchReport report =
@@ -81,8 +85,8 @@ TEST(AsyncPtx, DoubleBufferedGemmOfTheBenchmarkIsClean) {
   EXPECT_EQ(differences(a, b, kM, kN, kK, gpu.download<float>(pc, kM * kN)), 0);
 }
 
-TEST(AsyncPtx, SourceSizeFillsWithZerosAndReadsNoMore) {
-  Gpu gpu(read_text("tests/vgpu/kernels/mbarrier_pipeline.ptx"));
+TEST_P(AsyncPtx, SourceSizeFillsWithZerosAndReadsNoMore) {
+  Gpu gpu(read_text("tests/vgpu/kernels/mbarrier_pipeline.ptx"), GetParam());
   std::vector<float> x(101);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i + 1);
   const uint64_t px = gpu.upload(x), py = gpu.allocate(160 * 4);
@@ -96,17 +100,17 @@ TEST(AsyncPtx, SourceSizeFillsWithZerosAndReadsNoMore) {
   }
 }
 
-TEST(AsyncPtx, ReadingWithoutAnyWaitIsAReadOfBytesInFlight) {
-  Gpu gpu(read_text("tests/vgpu/kernels/mbarrier_pipeline.ptx"));
+TEST_P(AsyncPtx, ReadingWithoutAnyWaitIsAReadOfBytesInFlight) {
+  Gpu gpu(read_text("tests/vgpu/kernels/mbarrier_pipeline.ptx"), GetParam());
   const uint64_t px = gpu.upload(std::vector<float>(128, 1.0f)), py = gpu.allocate(128 * 4);
   const LaunchReport report =
       gpu.launch("no_wait", {1, 1, 1}, {32, 1, 1}, Arguments().add(px).add(py));
   EXPECT_NE(find(report, FindingKind::in_flight_read), nullptr) << findings_of(report);
 }
 
-TEST(AsyncPtx, MbarrierPipelineIsRightAndClean) {
+TEST_P(AsyncPtx, MbarrierPipelineIsRightAndClean) {
   constexpr int kTiles = 7;
-  Gpu gpu(read_text("tests/vgpu/kernels/mbarrier_pipeline.ptx"));
+  Gpu gpu(read_text("tests/vgpu/kernels/mbarrier_pipeline.ptx"), GetParam());
   std::vector<float> x(128 * kTiles);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 61);
   const uint64_t px = gpu.upload(x), py = gpu.allocate(128 * 4);
@@ -121,8 +125,8 @@ TEST(AsyncPtx, MbarrierPipelineIsRightAndClean) {
   }
 }
 
-TEST(AsyncPtx, ABarrierThatExpectsOneArrivalTooManyIsADeadlock) {
-  Gpu gpu(read_text("tests/vgpu/kernels/mbarrier_pipeline.ptx"));
+TEST_P(AsyncPtx, ABarrierThatExpectsOneArrivalTooManyIsADeadlock) {
+  Gpu gpu(read_text("tests/vgpu/kernels/mbarrier_pipeline.ptx"), GetParam());
   const uint64_t px = gpu.upload(std::vector<float>(128 * 4, 1.0f)), py = gpu.allocate(128 * 4);
   const LaunchReport report = gpu.launch("short_count", {1, 1, 1}, {160, 1, 1},
                                          Arguments().add(px).add(py).add(4), 200'000'000);
@@ -132,8 +136,8 @@ TEST(AsyncPtx, ABarrierThatExpectsOneArrivalTooManyIsADeadlock) {
   EXPECT_NE(finding->detail.find("lacks 1 of 33 arrivals"), std::string::npos) << finding->detail;
 }
 
-TEST(AsyncPtx, MissingBytesAreNamedInTheDeadlock) {
-  Gpu gpu(read_text("tests/vgpu/kernels/mbarrier_pipeline.ptx"));
+TEST_P(AsyncPtx, MissingBytesAreNamedInTheDeadlock) {
+  Gpu gpu(read_text("tests/vgpu/kernels/mbarrier_pipeline.ptx"), GetParam());
   const uint64_t px = gpu.upload(std::vector<float>(32, 1.0f)), py = gpu.allocate(32 * 4);
   const LaunchReport report =
       gpu.launch("missing_bytes", {1, 1, 1}, {32, 1, 1}, Arguments().add(px).add(py), 200'000'000);
@@ -146,7 +150,7 @@ TEST(AsyncPtx, MissingBytesAreNamedInTheDeadlock) {
 // ---- mbarrier, one operation after the other, by one thread ----
 
 /// kernel(out): `body` uses [bar] and appends a value with `put`; returns what was put.
-std::vector<uint32_t> run_barrier_steps(const std::vector<std::string>& steps,
+std::vector<uint32_t> run_barrier_steps(IsaChoice isa, const std::vector<std::string>& steps,
                                         std::string& findings) {
   std::string ptx =
       ".version 8.5\n.target sm_90\n.address_size 64\n"
@@ -162,15 +166,16 @@ std::vector<uint32_t> run_barrier_steps(const std::vector<std::string>& steps,
     ptx += "st.global.b32 [%out+" + std::to_string(4 * results++) + "], %r;\n";
   }
   ptx += "ret;\n}\n";
-  Gpu gpu(ptx);
+  Gpu gpu(ptx, isa);
   const uint64_t out = gpu.allocate(256);
   findings = findings_of(gpu.launch("kernel", {1, 1, 1}, {1, 1, 1}, Arguments().add(out)));
   return gpu.download<uint32_t>(out, results);
 }
 
-TEST(AsyncPtx, MbarrierCountsArrivalsBytesAndPhases) {
+TEST_P(AsyncPtx, MbarrierCountsArrivalsBytesAndPhases) {
   std::string findings;
   const auto got = run_barrier_steps(
+      GetParam(),
       {
           "mbarrier.init.shared.b64 [bar], 5;",
           "mbarrier.arrive.shared.b64 %s0, [bar];",
@@ -202,7 +207,7 @@ TEST(AsyncPtx, MbarrierCountsArrivalsBytesAndPhases) {
   EXPECT_EQ(got, (std::vector<uint32_t>{5, 4, 0, 0, 1, 0, 1, 1, 0, 4, 0, 1, 1}));
 }
 
-TEST(AsyncPtx, MisusedMbarriersAreFindings) {
+TEST_P(AsyncPtx, MisusedMbarriersAreFindings) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"mbarrier.init.shared.b64 [bar], 0;"}, "count outside"},
       {{"mbarrier.init.shared.b64 [bar], 1;", "mbarrier.arrive.shared.b64 _, [bar], 2;"},
@@ -217,15 +222,15 @@ TEST(AsyncPtx, MisusedMbarriersAreFindings) {
   };
   for (const auto& [steps, words] : cases) {
     std::string findings;
-    run_barrier_steps(steps, findings);
+    run_barrier_steps(GetParam(), steps, findings);
     EXPECT_NE(findings.find(words), std::string::npos) << steps.back() << '\n' << findings;
   }
 }
 
 // ---- libcu++ and cooperative groups ----
 
-TEST(AsyncPtx, CudaPipelinesAndBarriersRunCleanly) {
-  Gpu gpu(read_text("tests/vgpu/kernels/cuda_pipeline.ptx"));
+TEST_P(AsyncPtx, CudaPipelinesAndBarriersRunCleanly) {
+  Gpu gpu(read_text("tests/vgpu/kernels/cuda_pipeline.ptx"), GetParam());
   std::vector<float> x(256 * 5);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 7 % 31);
   const uint64_t px = gpu.upload(x), py = gpu.allocate(256 * 4);
@@ -263,8 +268,8 @@ TEST(AsyncPtx, CudaPipelinesAndBarriersRunCleanly) {
   for (int t = 0; t < 256; ++t) EXPECT_EQ(sums[static_cast<size_t>(t)], 3 * ((t + 1) % 256) + 3);
 }
 
-TEST(AsyncPtx, BulkCopiesAreUnsupportedByName) {
-  auto device = Device::create({});
+TEST_P(AsyncPtx, BulkCopiesAreUnsupportedByName) {
+  auto device = Device::create({.isa = GetParam()});
   ASSERT_TRUE(device.has_value());
   const auto module =
       (*device)->load_module(read_text("tests/vgpu/kernels/bulk_copy.ptx"), "bulk_copy.cu");

@@ -120,8 +120,12 @@ Result<Case> read_case(const std::filesystem::path& folder) {
   FIEL_TRY(const std::string text, read_file(folder / "case.toml"));
   FIEL_TRY(const TomlValue toml, parse_toml(text, (folder / "case.toml").string()));
   Case test;
-  const std::string module = text_of(toml, "module", "kernel.ptx");
-  FIEL_TRY(test.ptx, read_file(folder / module));
+  std::vector<std::string> modules = texts_of(toml, "modules");
+  if (modules.empty()) modules = {text_of(toml, "module", "kernel.ptx")};
+  for (const std::string& name : modules) {
+    FIEL_TRY(std::string ptx, read_file(folder / name));
+    test.modules.push_back({name, std::move(ptx)});
+  }
   if (const TomlValue* buffers = toml.find("buffers"))
     for (const auto& [name, value] : buffers->members)
       test.buffers.push_back(read_buffer(name, value));

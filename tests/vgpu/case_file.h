@@ -52,8 +52,11 @@ struct CaseExpect {
   std::map<std::string, double> metrics;
   std::map<uint32_t, std::map<std::string, double>> lines;  ///< the same by source line
 };
+struct CaseModule {
+  std::string name, ptx;
+};
 struct Case {
-  std::string ptx;
+  std::vector<CaseModule> modules;  ///< the case holds for each
   std::vector<CaseBuffer> buffers;
   std::vector<CaseLaunch> launches;
   CaseExpect expect;
@@ -63,7 +66,7 @@ struct Case {
 };
 
 Result<Case> read_case(const std::filesystem::path& folder);
-/// Runs it under every schedule with one and with two workers; returns what was wrong.
+/// Runs each module under every schedule with one and with two workers; returns what was wrong.
 std::vector<std::string> run_case(const Case& test);
 
 uint64_t bytes_of_type(const std::string& type);

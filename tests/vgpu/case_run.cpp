@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "case_file.h"
+#include "isa_builds.h"
 
 namespace fiel::vgpu::test {
 namespace {
@@ -30,13 +31,15 @@ class Run {
 
   std::vector<std::string> problems;
 
-  void go(const Schedule& schedule, uint32_t threads) {
+  void go(const std::string& ptx, const Schedule& schedule, uint32_t threads) {
     DeviceOptions options = test_.options;
     options.threads = threads;
     auto device = Device::create(options);
     if (!device) return problem(to_string(device.error()));
     gpu_ = std::move(*device);
-    auto module = gpu_->load_module(test_.ptx, "kernel.ptx");
+    if (options.isa != IsaChoice::automatic && gpu_->isa_name() != name_of(options.isa))
+      problem(fmt::format("{} runs, not {}", gpu_->isa_name(), name_of(options.isa)));
+    auto module = gpu_->load_module(ptx, "kernel.ptx");
     if (!module) return problem(to_string(module.error()));
     for (const CaseBuffer& buffer : test_.buffers) make(buffer);
     LaunchReport report;
@@ -298,14 +301,15 @@ class Run {
 
 std::vector<std::string> run_case(const Case& test) {
   std::vector<std::string> out;
-  for (const Schedule& schedule : test.schedules)
-    for (const uint32_t threads : {1u, 2u}) {
-      Run run(test);
-      run.go(schedule, threads);
-      for (const std::string& problem : run.problems)
-        out.push_back(fmt::format("seed {} quantum {} threads {}: {}", schedule.seed,
-                                  schedule.quantum, threads, problem));
-    }
+  for (const CaseModule& module : test.modules)
+    for (const Schedule& schedule : test.schedules)
+      for (const uint32_t threads : {1u, 2u}) {
+        Run run(test);
+        run.go(module.ptx, schedule, threads);
+        for (const std::string& problem : run.problems)
+          out.push_back(fmt::format("{} seed {} quantum {} threads {}: {}", module.name,
+                                    schedule.seed, schedule.quantum, threads, problem));
+      }
   return out;
 }
 

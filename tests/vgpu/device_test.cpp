@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "vgpu/cpu_features.h"
 #include "vgpu/device.h"
 #include "vgpu/lower.h"
 #include "vgpu/occupancy.h"
@@ -46,6 +47,21 @@ LaunchReport copy(Device& gpu, uint32_t module, uint64_t to, uint64_t from, uint
   const auto* bytes = reinterpret_cast<const uint8_t*>(parameters);
   request.parameters.assign(bytes, bytes + 16);
   return gpu.launch(request);
+}
+
+TEST(Device, RunsTheBuildThatIsAskedForOrTheWidestOfTheCpu) {
+  const auto name_with = [](IsaChoice isa) -> std::string {
+    auto gpu = Device::create({.memory_bytes = 1u << 20, .isa = isa});
+    return gpu ? (*gpu)->isa_name() : to_string(gpu.error());
+  };
+  EXPECT_EQ(name_with(IsaChoice::avx2), "avx2");
+  if (cpu_runs_avx512()) {
+    EXPECT_EQ(name_with(IsaChoice::avx512), "avx512");
+    EXPECT_EQ(name_with(IsaChoice::automatic), "avx512");
+  } else {
+    EXPECT_NE(name_with(IsaChoice::avx512).find(kNoAvx512), std::string::npos);
+    EXPECT_EQ(name_with(IsaChoice::automatic), "avx2");
+  }
 }
 
 TEST(Device, WatchesAFilledAllocationForWrites) {

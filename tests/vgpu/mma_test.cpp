@@ -1,5 +1,5 @@
 // Tensor-core arithmetic against the scalar model, and against an H200 where it has been recorded.
-#define FIEL_ISA avx2
+#define FIEL_ISA avx2  // mma.h wants a set; find_mma is declared of both
 #include "vgpu/isa/mma.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "isa_builds.h"
 #include "mma_model.h"
 
 namespace fiel::vgpu {
@@ -50,22 +51,26 @@ ptx::Type type_of(El t) {
   return ptx::Type::none;
 }
 
-avx2::MmaFunction function_of(const Form& f) {
-  return avx2::find_mma({.m = static_cast<uint8_t>(f.m),
-                         .k = static_cast<uint16_t>(f.k),
-                         .a = type_of(f.a),
-                         .b = type_of(f.b),
-                         .c = type_of(f.c),
-                         .d = type_of(f.c),
-                         .satfinite = f.satfinite,
-                         .and_popc = f.and_popc});
+MmaFunction find_mma(IsaChoice isa, const MmaForm& form) {
+  return isa == IsaChoice::avx512 ? avx512::find_mma(form) : avx2::find_mma(form);
+}
+
+MmaFunction function_of(const Form& f, IsaChoice isa) {
+  return find_mma(isa, {.m = static_cast<uint8_t>(f.m),
+                        .k = static_cast<uint16_t>(f.k),
+                        .a = type_of(f.a),
+                        .b = type_of(f.b),
+                        .c = type_of(f.c),
+                        .d = type_of(f.c),
+                        .satfinite = f.satfinite,
+                        .and_popc = f.and_popc});
 }
 
 /// Runs the handler's function on registers as the register file holds them.
-mma_model::Result run(const Form& f, const Operands& x, avx2::MmaFunction mma) {
+mma_model::Result run(const Form& f, const Operands& x, MmaFunction mma) {
   const size_t bytes = f.a == El::f64 ? 8 : 4;
   uint8_t regs[20][256] = {};
-  avx2::MmaFragments fragments = {};
+  MmaFragments fragments = {};
   int next = 0;
   const auto place = [&](const uint64_t(&lanes)[32]) {
     for (int lane = 0; lane < 32; ++lane) {
@@ -88,11 +93,16 @@ mma_model::Result run(const Form& f, const Operands& x, avx2::MmaFunction mma) {
   return result;
 }
 
-class MmaForms : public testing::TestWithParam<int> {};
+/// Every form with each build of the handlers.
+class MmaForms : public testing::TestWithParam<std::tuple<int, IsaChoice>> {
+ protected:
+  void SetUp() override { FIEL_SKIP_UNLESS_RUNS(std::get<1>(GetParam())); }
+};
 
 TEST_P(MmaForms, AgreesWithTheScalarModelBitForBit) {
-  const Form& f = kForms[GetParam()];
-  const avx2::MmaFunction mma = function_of(f);
+  const auto& [index, isa] = GetParam();
+  const Form& f = kForms[index];
+  const MmaFunction mma = function_of(f, isa);
   ASSERT_NE(mma, nullptr) << f.ptx;
   for (int p = 0; p < static_cast<int>(Pattern::kCount); ++p) {
     const Pattern pattern = static_cast<Pattern>(p);
@@ -113,15 +123,20 @@ TEST_P(MmaForms, AgreesWithTheScalarModelBitForBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, MmaForms, testing::Range(0, mma_cases::kFormCount),
-                         [](const testing::TestParamInfo<int>& form) {
-                           std::string name = kForms[form.param].ptx;
+INSTANTIATE_TEST_SUITE_P(All, MmaForms,
+                         testing::Combine(testing::Range(0, mma_cases::kFormCount),
+                                          testing::ValuesIn(kBuilds)),
+                         [](const auto& form) {
+                           std::string name = kForms[std::get<0>(form.param)].ptx;
                            for (char& c : name) c = c == '.' ? '_' : c;
-                           return name;
+                           return name + "_" + name_of(std::get<1>(form.param));
                          });
 
+class Mma : public OnEachBuild {};
+INSTANTIATE_TEST_SUITE_P(Build, Mma, testing::ValuesIn(kBuilds), build_name);
+
 /// d of an m16n8k16 bf16 whose every row and column has the same 16 products a[k]·1, and this c.
-uint32_t bf16_dot(const std::vector<float>& terms, float c) {
+uint32_t bf16_dot(IsaChoice isa, const std::vector<float>& terms, float c) {
   Operands x = {};
   for (int lane = 0; lane < 32; ++lane) {
     for (int r = 0; r < 4; ++r) {
@@ -134,34 +149,34 @@ uint32_t bf16_dot(const std::vector<float>& terms, float c) {
     }
   }
   const Form f = {"", 16, 16, El::bf16, El::bf16, El::f32, false, false, 4, 2, 4};
-  return static_cast<uint32_t>(run(f, x, function_of(f)).d[3][17]);
+  return static_cast<uint32_t>(run(f, x, function_of(f, isa)).d[3][17]);
 }
 
-TEST(Mma, TruncatesAtTwentyFiveBitsBelowTheLargestTerm) {
+TEST_P(Mma, TruncatesAtTwentyFiveBitsBelowTheLargestTerm) {
   const uint32_t one = 0x3f800000;
-  EXPECT_EQ(bf16_dot(std::vector<float>(16, 0x1p-25f), 1), 0x3f800004u);  // 1 + 2^-21
-  EXPECT_EQ(bf16_dot(std::vector<float>(16, 0x1p-26f), 1), one);
+  EXPECT_EQ(bf16_dot(GetParam(), std::vector<float>(16, 0x1p-25f), 1), 0x3f800004u);  // 1 + 2^-21
+  EXPECT_EQ(bf16_dot(GetParam(), std::vector<float>(16, 0x1p-26f), 1), one);
   std::vector<float> two(16, 0.0f);
   two[0] = 0x1p-24f;
   two[1] = 0x1p-25f;
-  EXPECT_EQ(bf16_dot(two, 1), one);
+  EXPECT_EQ(bf16_dot(GetParam(), two, 1), one);
 }
 
-TEST(Mma, SumsSixteenLargestProductsWithoutOverflowOfItsOwn) {
+TEST_P(Mma, SumsSixteenLargestProductsWithoutOverflowOfItsOwn) {
   // 1.9921875^2 · 16 in the fast path's integers is just below 2^31.
-  EXPECT_EQ(bf16_dot(std::vector<float>(16, 1.9921875f), 1.9999999f),
+  EXPECT_EQ(bf16_dot(GetParam(), std::vector<float>(16, 1.9921875f), 1.9999999f),
             mma_model::bits_of_f32(33.875f - 0x1p-18f));
 }
 
-TEST(Mma, RefusesFormsThatDoNotExist) {
+TEST_P(Mma, RefusesFormsThatDoNotExist) {
   using ptx::Type;
-  EXPECT_EQ(avx2::find_mma({16, 16, Type::bf16, Type::bf16, Type::f16, Type::f16}), nullptr);
-  EXPECT_EQ(avx2::find_mma({16, 16, Type::f16, Type::bf16, Type::f32, Type::f32}), nullptr);
-  EXPECT_EQ(avx2::find_mma({16, 64, Type::s8, Type::s8, Type::s32, Type::s32}), nullptr);
-  EXPECT_EQ(avx2::find_mma({8, 8, Type::f64, Type::f64, Type::f64, Type::f64}), nullptr);
+  EXPECT_EQ(find_mma(GetParam(), {16, 16, Type::bf16, Type::bf16, Type::f16, Type::f16}), nullptr);
+  EXPECT_EQ(find_mma(GetParam(), {16, 16, Type::f16, Type::bf16, Type::f32, Type::f32}), nullptr);
+  EXPECT_EQ(find_mma(GetParam(), {16, 64, Type::s8, Type::s8, Type::s32, Type::s32}), nullptr);
+  EXPECT_EQ(find_mma(GetParam(), {8, 8, Type::f64, Type::f64, Type::f64, Type::f64}), nullptr);
 }
 
-TEST(Mma, GivesTheBitsOfAnH200) {
+TEST_P(Mma, GivesTheBitsOfAnH200) {
   std::ifstream file(FIEL_SOURCE_DIR "/tests/vgpu/golden/mma_sm90.txt");
   if (!file) GTEST_SKIP() << "no recording: tests/vgpu/h200/mma_vectors.cu makes it";
   int lines = 0, different = 0;
@@ -180,7 +195,7 @@ TEST(Mma, GivesTheBitsOfAnH200) {
       ++pattern;
     }
     ASSERT_TRUE(form != nullptr && pattern < static_cast<int>(Pattern::kCount)) << line;
-    const avx2::MmaFunction mma = function_of(*form);
+    const MmaFunction mma = function_of(*form, GetParam());
     ++lines;
     std::ostringstream got;
     got << form_name << ' ' << pattern_name << std::hex;

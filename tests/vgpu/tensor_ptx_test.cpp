@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "gpu_fixture.h"
+#include "isa_builds.h"
 #include "mma_model.h"
 
 namespace fiel::vgpu {
@@ -55,10 +56,13 @@ std::string mma_kernel(const Form& f, int index) {
   return t.str();
 }
 
-TEST(TensorPtx, EveryFormOfMmaGivesTheModelsBits) {
+class TensorPtx : public OnEachBuild {};
+INSTANTIATE_TEST_SUITE_P(Build, TensorPtx, testing::ValuesIn(kBuilds), build_name);
+
+TEST_P(TensorPtx, EveryFormOfMmaGivesTheModelsBits) {
   std::string ptx = kHeader;
   for (int i = 0; i < mma_cases::kFormCount; ++i) ptx += mma_kernel(kForms[i], i);
-  Gpu gpu(ptx);
+  Gpu gpu(ptx, GetParam());
   for (int i = 0; i < mma_cases::kFormCount; ++i) {
     const Form& f = kForms[i];
     const Pattern pattern = mma_cases::applies(f, Pattern::near) ? Pattern::near : Pattern::raw;
@@ -83,9 +87,9 @@ TEST(TensorPtx, EveryFormOfMmaGivesTheModelsBits) {
   }
 }
 
-TEST(TensorPtx, MmaByAPartOfAWarpIsAFinding) {
+TEST_P(TensorPtx, MmaByAPartOfAWarpIsAFinding) {
   const std::string ptx = kHeader + mma_kernel(kForms[1], 0);
-  Gpu gpu(ptx);
+  Gpu gpu(ptx, GetParam());
   const std::vector<Operands> operands = {make_operands(kForms[1], Pattern::near, 0)};
   const uint64_t in = gpu.upload(operands), out = gpu.allocate(1024);
   const LaunchReport report =
@@ -118,8 +122,8 @@ std::vector<uint16_t> counted_matrices() {
   return values;
 }
 
-std::vector<uint32_t> run_matrix_kernel(const std::string& body) {
-  Gpu gpu(matrix_kernel(body));
+std::vector<uint32_t> run_matrix_kernel(IsaChoice isa, const std::string& body) {
+  Gpu gpu(matrix_kernel(body), isa);
   const uint64_t in = gpu.upload(counted_matrices()), out = gpu.allocate(512);
   const LaunchReport report =
       gpu.launch("kernel", {1, 1, 1}, {32, 1, 1}, Arguments().add(in).add(out));
@@ -131,11 +135,11 @@ uint32_t two(int low, int high) {
   return static_cast<uint32_t>(low) | static_cast<uint32_t>(high) << 16;
 }
 
-TEST(TensorPtx, LdmatrixGivesLaneLRowLOver4AndTwoColumns) {
-  const auto d =
-      run_matrix_kernel("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0,%r1,%r2,%r3}, [%s2];\n");
-  const auto swapped =
-      run_matrix_kernel("ldmatrix.sync.aligned.x4.m8n8.shared.b16 {%r0,%r1,%r2,%r3}, [%s2];\n");
+TEST_P(TensorPtx, LdmatrixGivesLaneLRowLOver4AndTwoColumns) {
+  const auto d = run_matrix_kernel(
+      GetParam(), "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0,%r1,%r2,%r3}, [%s2];\n");
+  const auto swapped = run_matrix_kernel(
+      GetParam(), "ldmatrix.sync.aligned.x4.m8n8.shared.b16 {%r0,%r1,%r2,%r3}, [%s2];\n");
   EXPECT_EQ(d, swapped);
   for (int m = 0; m < 4; ++m) {
     for (int lane = 0; lane < 32; ++lane) {
@@ -145,10 +149,10 @@ TEST(TensorPtx, LdmatrixGivesLaneLRowLOver4AndTwoColumns) {
   }
 }
 
-TEST(TensorPtx, LdmatrixTransposes) {
+TEST_P(TensorPtx, LdmatrixTransposes) {
   for (const char* form : {".m8n8.x4.trans", ".x4.trans.m8n8"}) {
-    const auto d = run_matrix_kernel(std::string("ldmatrix.sync.aligned") + form +
-                                     ".shared.b16 {%r0,%r1,%r2,%r3}, [%s2];\n");
+    const auto d = run_matrix_kernel(GetParam(), std::string("ldmatrix.sync.aligned") + form +
+                                                     ".shared.b16 {%r0,%r1,%r2,%r3}, [%s2];\n");
     for (int m = 0; m < 4; ++m) {
       for (int lane = 0; lane < 32; ++lane) {
         const int first = 64 * m + 8 * (2 * (lane % 4)) + lane / 4;
@@ -158,7 +162,7 @@ TEST(TensorPtx, LdmatrixTransposes) {
   }
 }
 
-TEST(TensorPtx, LdmatrixX1AndX2ReadTheFirstLanesRowsOnly) {
+TEST_P(TensorPtx, LdmatrixX1AndX2ReadTheFirstLanesRowsOnly) {
   // The addresses of the other lanes are nonsense and must not be looked at.
   const std::string spoil = "setp.lt.u32 %p, %s0, LANES;\nselp.b32 %s2, %s2, 0x7ffffff1, %p;\n";
   for (int count : {1, 2}) {
@@ -166,7 +170,7 @@ TEST(TensorPtx, LdmatrixX1AndX2ReadTheFirstLanesRowsOnly) {
     body.replace(body.find("LANES"), 5, std::to_string(8 * count));
     body += count == 1 ? "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [%s2];\n"
                        : "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r0,%r1}, [%s2];\n";
-    const auto d = run_matrix_kernel(body);
+    const auto d = run_matrix_kernel(GetParam(), body);
     EXPECT_EQ(d[5], count == 1 ? two(10, 11) : two(17, 25));
     if (count == 2) {
       EXPECT_EQ(d[32 + 31], two(64 + 55, 64 + 63));
@@ -174,10 +178,10 @@ TEST(TensorPtx, LdmatrixX1AndX2ReadTheFirstLanesRowsOnly) {
   }
 }
 
-TEST(TensorPtx, LdmatrixOfAMisalignedRowIsAFinding) {
-  Gpu gpu(
-      matrix_kernel("add.u32 %s2, %s2, 4;\n"
-                    "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [%s2];\n"));
+TEST_P(TensorPtx, LdmatrixOfAMisalignedRowIsAFinding) {
+  Gpu gpu(matrix_kernel("add.u32 %s2, %s2, 4;\n"
+                        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [%s2];\n"),
+          GetParam());
   const uint64_t in = gpu.upload(counted_matrices()), out = gpu.allocate(512);
   const LaunchReport report =
       gpu.launch("kernel", {1, 1, 1}, {32, 1, 1}, Arguments().add(in).add(out));
@@ -185,16 +189,18 @@ TEST(TensorPtx, LdmatrixOfAMisalignedRowIsAFinding) {
   EXPECT_NE(find(report, FindingKind::misaligned), nullptr);
 }
 
-TEST(TensorPtx, StmatrixIsTheInverseOfLdmatrix) {
+TEST_P(TensorPtx, StmatrixIsTheInverseOfLdmatrix) {
   const std::string load = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0,%r1,%r2,%r3}, [%s2];\n";
   const std::string read = "bar.sync 0;\nld.shared.v4.u32 {%r0,%r1,%r2,%r3}, [%s2];\n";
   const auto plain = run_matrix_kernel(
+      GetParam(),
       load + "bar.sync 0;\nstmatrix.sync.aligned.m8n8.x4.shared.b16 [%s2], {%r0,%r1,%r2,%r3};\n" +
-      read);
+          read);
   const auto transposed = run_matrix_kernel(
-      load +
-      "bar.sync 0;\nstmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%s2], {%r0,%r1,%r2,%r3};\n" +
-      read);
+      GetParam(), load +
+                      "bar.sync 0;\nstmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%s2], "
+                      "{%r0,%r1,%r2,%r3};\n" +
+                      read);
   for (int lane = 0; lane < 32; ++lane) {
     for (int r = 0; r < 4; ++r) {
       const int first = 8 * lane + 2 * r;
@@ -206,10 +212,10 @@ TEST(TensorPtx, StmatrixIsTheInverseOfLdmatrix) {
   }
 }
 
-TEST(TensorPtx, MovmatrixTransposesARegister) {
-  const auto d = run_matrix_kernel(
-      "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%s2];\n"
-      "movmatrix.sync.aligned.m8n8.trans.b16 %r0, %r1;\n");
+TEST_P(TensorPtx, MovmatrixTransposesARegister) {
+  const auto d = run_matrix_kernel(GetParam(),
+                                   "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%s2];\n"
+                                   "movmatrix.sync.aligned.m8n8.trans.b16 %r0, %r1;\n");
   for (int lane = 0; lane < 32; ++lane) {
     const int first = 16 * (lane % 4) + lane / 4;
     EXPECT_EQ(d[static_cast<size_t>(lane)], two(first, first + 8));
@@ -254,11 +260,14 @@ double value_of(El type, uint64_t bits) {
   return x;
 }
 
-class WmmaTiles : public testing::TestWithParam<Tile> {};
+class WmmaTiles : public testing::TestWithParam<std::tuple<Tile, IsaChoice>> {
+ protected:
+  void SetUp() override { FIEL_SKIP_UNLESS_RUNS(std::get<1>(GetParam())); }
+};
 
 TEST_P(WmmaTiles, MultipliesIntegersExactly) {
-  const Tile t = GetParam();
-  Gpu gpu(read_text("tests/vgpu/kernels/wmma_tiles.ptx"));
+  const auto& [t, isa] = GetParam();
+  Gpu gpu(read_text("tests/vgpu/kernels/wmma_tiles.ptx"), isa);
   const bool is_unsigned = t.factor == El::u8;
   const auto a = [&](int i, int j) { return (i * 7 + j * 5) % 9 - (is_unsigned ? 0 : 4); };
   const auto b = [&](int i, int j) { return (i * 3 + j * 11) % 8 - (is_unsigned ? 0 : 3); };
@@ -286,25 +295,29 @@ TEST_P(WmmaTiles, MultipliesIntegersExactly) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, WmmaTiles,
-    testing::Values(Tile{"f16_16x16_rr", 16, 16, 16, El::f16, El::f32, true, true, true},
-                    Tile{"f16_16x16_cc", 16, 16, 16, El::f16, El::f32, false, false, false},
-                    Tile{"f16_32x8_rc", 32, 8, 16, El::f16, El::f32, true, false, true},
-                    Tile{"f16_8x32_cr", 8, 32, 16, El::f16, El::f32, false, true, false},
-                    Tile{"f16acc_16x16_rc", 16, 16, 16, El::f16, El::f16, true, false, true},
-                    Tile{"f16acc_8x32_rc", 8, 32, 16, El::f16, El::f16, true, false, false},
-                    Tile{"bf16_16x16_rc", 16, 16, 16, El::bf16, El::f32, true, false, true},
-                    Tile{"bf16_32x8_cr", 32, 8, 16, El::bf16, El::f32, false, true, false},
-                    Tile{"bf16_8x32_rr", 8, 32, 16, El::bf16, El::f32, true, true, true},
-                    Tile{"tf32_16x16_rr", 16, 16, 8, El::tf32, El::f32, true, true, true},
-                    Tile{"tf32_16x16_cc", 16, 16, 8, El::tf32, El::f32, false, false, false},
-                    Tile{"s8_16x16_rc", 16, 16, 16, El::s8, El::s32, true, false, true},
-                    Tile{"s8_32x8_cr", 32, 8, 16, El::s8, El::s32, false, true, false},
-                    Tile{"u8_8x32_rr", 8, 32, 16, El::u8, El::s32, true, true, true},
-                    Tile{"f64_8x8_rc", 8, 8, 4, El::f64, El::f64, true, false, true},
-                    Tile{"f64_8x8_cr", 8, 8, 4, El::f64, El::f64, false, true, false}),
-    [](const testing::TestParamInfo<Tile>& tile) { return std::string(tile.param.kernel); });
+    testing::Combine(
+        testing::Values(Tile{"f16_16x16_rr", 16, 16, 16, El::f16, El::f32, true, true, true},
+                        Tile{"f16_16x16_cc", 16, 16, 16, El::f16, El::f32, false, false, false},
+                        Tile{"f16_32x8_rc", 32, 8, 16, El::f16, El::f32, true, false, true},
+                        Tile{"f16_8x32_cr", 8, 32, 16, El::f16, El::f32, false, true, false},
+                        Tile{"f16acc_16x16_rc", 16, 16, 16, El::f16, El::f16, true, false, true},
+                        Tile{"f16acc_8x32_rc", 8, 32, 16, El::f16, El::f16, true, false, false},
+                        Tile{"bf16_16x16_rc", 16, 16, 16, El::bf16, El::f32, true, false, true},
+                        Tile{"bf16_32x8_cr", 32, 8, 16, El::bf16, El::f32, false, true, false},
+                        Tile{"bf16_8x32_rr", 8, 32, 16, El::bf16, El::f32, true, true, true},
+                        Tile{"tf32_16x16_rr", 16, 16, 8, El::tf32, El::f32, true, true, true},
+                        Tile{"tf32_16x16_cc", 16, 16, 8, El::tf32, El::f32, false, false, false},
+                        Tile{"s8_16x16_rc", 16, 16, 16, El::s8, El::s32, true, false, true},
+                        Tile{"s8_32x8_cr", 32, 8, 16, El::s8, El::s32, false, true, false},
+                        Tile{"u8_8x32_rr", 8, 32, 16, El::u8, El::s32, true, true, true},
+                        Tile{"f64_8x8_rc", 8, 8, 4, El::f64, El::f64, true, false, true},
+                        Tile{"f64_8x8_cr", 8, 8, 4, El::f64, El::f64, false, true, false}),
+        testing::ValuesIn(kBuilds)),
+    [](const auto& tile) {
+      return std::get<0>(tile.param).kernel + ("_" + name_of(std::get<1>(tile.param)));
+    });
 
-TEST(TensorPtx, WmmaOfFourBitsAndOfBits) {
+TEST_P(TensorPtx, WmmaOfFourBitsAndOfBits) {
   // A(i,k) and B(k,j) packed along k; c = 1000.
   const std::string ptx =
       std::string(kHeader) +
@@ -325,7 +338,7 @@ TEST(TensorPtx, WmmaOfFourBitsAndOfBits) {
       "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 {%r3,%r4}, {%r0}, {%r1}, "
       "{%r2,%r2};\n"
       "wmma.store.d.sync.aligned.row.m8n8k128.global.s32 [%p2], {%r3,%r4}, 8;\nret;\n}\n";
-  Gpu gpu(ptx);
+  Gpu gpu(ptx, GetParam());
   std::vector<uint8_t> a(128), b(128);
   for (size_t i = 0; i < 128; ++i) {
     a[i] = static_cast<uint8_t>(mma_cases::mix(i));
@@ -355,7 +368,7 @@ TEST(TensorPtx, WmmaOfFourBitsAndOfBits) {
   }
 }
 
-TEST(TensorPtx, WmmaWithAccumulatorsOfTwoTypes) {
+TEST_P(TensorPtx, WmmaWithAccumulatorsOfTwoTypes) {
   const std::string ptx =
       std::string(kHeader) +
       ".visible .entry widen(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d)\n{\n"
@@ -373,7 +386,7 @@ TEST(TensorPtx, WmmaWithAccumulatorsOfTwoTypes) {
       "{%c0,%c1,%c2,%c3};\n"
       "wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%p3], "
       "{%a0,%a1,%a2,%a3,%b0,%b1,%b2,%b3};\nret;\n}\n";
-  Gpu gpu(ptx);
+  Gpu gpu(ptx, GetParam());
   const auto a = [](int i, int j) { return (i * 7 + j * 5) % 9 - 4; };
   const auto b = [](int i, int j) { return (i * 3 + j * 11) % 8 - 3; };
   const auto c = [](int i, int j) { return (i * 5 + j * 3) % 13 - 6; };

@@ -5,14 +5,14 @@
 //
 // Fragments are PTX's mma.sync layouts: register r of A holds the 8-row block r % (m/8) of column
 // block r / (m/8), register r of B the row block r of one 8-column block. Knows nothing of Op,
-// Program or memory. Private to vgpu/isa; included once per instruction set.
+// Program or memory. Private to vgpu/isa, where FIEL_ISA is the set that is being compiled.
 #pragma once
 
 #include <cstdint>
 
 #include "ptx/type.h"
 
-namespace fiel::vgpu::FIEL_ISA {
+namespace fiel::vgpu {
 
 /// Each pointer is a register: 32 lanes of 4 bytes (8 bytes for f64). d may alias a, b or c.
 struct MmaFragments {
@@ -34,10 +34,18 @@ struct MmaForm {
 using MmaFunction = void (*)(const MmaFragments& fragments);
 
 /// nullptr: no such product.
+namespace avx2 {
 MmaFunction find_mma(const MmaForm& form);
+}
+namespace avx512 {
+MmaFunction find_mma(const MmaForm& form);
+}
+
+namespace FIEL_ISA {
 MmaFunction find_mma_float(const MmaForm& form);
 MmaFunction find_mma_fp8(const MmaForm& form);
 MmaFunction find_mma_integer(const MmaForm& form);
 MmaFunction find_mma_f64(const MmaForm& form);
+}  // namespace FIEL_ISA
 
-}  // namespace fiel::vgpu::FIEL_ISA
+}  // namespace fiel::vgpu

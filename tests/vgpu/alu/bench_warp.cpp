@@ -19,9 +19,10 @@ std::vector<Reported>& reports() {
 
 Selection select_any(const ptx::Instruction& in, const OperandWidths& widths) {
   using Selector = Selection (*)(const ptx::Instruction&, const OperandWidths&);
-  constexpr Selector kSelectors[] = {
-      avx2::select_integer, avx2::select_extended, avx2::select_float,   avx2::select_special,
-      avx2::select_compare, avx2::select_half,     avx2::select_convert, avx2::select_warp};
+  constexpr Selector kSelectors[] = {FIEL_ISA::select_integer, FIEL_ISA::select_extended,
+                                     FIEL_ISA::select_float,   FIEL_ISA::select_special,
+                                     FIEL_ISA::select_compare, FIEL_ISA::select_half,
+                                     FIEL_ISA::select_convert, FIEL_ISA::select_warp};
   for (const Selector select : kSelectors) {
     const Selection s = select(in, widths);
     if (s.handler || s.unsupported) return s;

@@ -2,6 +2,7 @@
 """Judges every kernel of examples/ on the virtual GPU and on a real one and compares the verdicts.
 
 usage: compare_examples.py FIEL SOURCE_DIR [--device cuda:0] [--jobs N] [--table FILE] [--cuda-only]
+exit 0 as expected, 1 not, 77 no GPU here (skipped)
 
 A kernel must be accepted on both or on neither. Where only the virtual GPU can see the fault (a race,
 an access just outside), expect.toml names what the real one says: `cuda_status`.
@@ -11,6 +12,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -60,6 +62,9 @@ def main():
     parser.add_argument("--table", type=pathlib.Path)
     parser.add_argument("--cuda-only", action="store_true")
     options = parser.parse_args()
+    if not shutil.which("nvidia-smi") or subprocess.run(["nvidia-smi", "-L"], capture_output=True).returncode:
+        print("skipped: nvidia-smi finds no GPU")
+        return 77
     devices = [options.device] if options.cuda_only else ["virtual", options.device]
     jobs = {}
     # The virtual GPU uses all cores of one judgement; a real one is shared by a few at a time.

@@ -89,9 +89,10 @@ constexpr std::array<Text, 21> kProbes = {{
      "maximum overflows.",
      "Use Welford's or a two-pass variance; subtract the maximum before exp."},
     {"scale-range",
-     "All values multiplied by a scale drawn from a continuous range, up and down. A threshold, an "
-     "absolute epsilon or an fp16 intermediate shows.",
-     ""},
+     "All values multiplied by a scale drawn from a continuous range, up and down, and far up. A "
+     "threshold, an absolute epsilon, an fp16 intermediate or factors without a scale show: above "
+     "65504 fp16 has no numbers.",
+     "Scale factors by a power of two before they are rounded to fp16, or use TF32 or bf16."},
     {"exact-products",
      "Whole numbers of seven bits in every factor of a product of matrices. TF32, bf16 and fp16 "
      "hold "

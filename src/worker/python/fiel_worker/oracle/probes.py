@@ -120,6 +120,15 @@ def _offset(dtype, u: float) -> float:
     return 10 ** (0.8 + 0.6 * u if _narrow(dtype) else 2.5 + 0.7 * u)
 
 
+def _exponent(dtype, variant: int, u: float) -> float:
+    """A continuous range: up, down, and up to where float16 has no numbers left (65504): factors that were rounded
+    to it have TF32's bits and not its range."""
+    sign = -1 if variant == 1 else 1
+    if _narrow(dtype):
+        return sign * (1 + 2 * u)
+    return 15 + 5 * u if variant == 2 else sign * (3 + 5 * u)
+
+
 def _normal(own, seed):
     generator = torch.Generator(device=own.device).manual_seed(seed)
     out = torch.empty(own.shape, dtype=_drawable(own.dtype), device=own.device)
@@ -144,8 +153,8 @@ def _real(own, recipe, seed):
     elif recipe.probe == "offset-mean":
         x.add_(size * _offset(own.dtype, u) * (-1 if recipe.variant else 1))
     elif recipe.probe == "scale-range":
-        exponent = (1 + 2 * u if narrow else 3 + 5 * u) * (-1 if recipe.variant else 1)
-        x.mul_(2.0**exponent * (1 if recipe.variant else size))
+        exponent = _exponent(own.dtype, recipe.variant, u)
+        x.mul_(2.0**exponent * (size if exponent > 0 else 1))
     elif recipe.probe == "outliers":
         _plant_outliers(x, size * (20 if narrow else 300) * (1 + u), seed)
     elif recipe.probe == "ties":

@@ -99,7 +99,9 @@ std::string printable(std::string_view text, size_t max_bytes) {
   while (i < text.size() && out.size() < max_bytes) {
     size_t n = utf8_length(text.substr(i));
     unsigned char c = static_cast<unsigned char>(text[i]);
-    if (n == 0 || (n == 1 && (c < 32 || c == 127) && c != '\n' && c != '\t')) {
+    // U+0080 to U+009F: an 8-bit terminal's ESC [ and its kind.
+    const bool c1 = n == 2 && c == 0xc2 && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (n == 0 || c1 || (n == 1 && (c < 32 || c == 127) && c != '\n' && c != '\t')) {
       char hex[8];
       std::snprintf(hex, sizeof hex, "\\x%02x", c);
       out += hex;

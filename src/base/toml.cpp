@@ -116,9 +116,9 @@ std::string caret(std::string_view text, std::string_view file_name, uint32_t li
   if (source.empty()) return out;
   size_t shown_from = column > 100 ? column - 80 : 0;
   std::string shown(source.substr(std::min(shown_from, source.size()), 140));
-  std::replace(shown.begin(), shown.end(), '\t', ' ');
-  std::replace_if(
-      shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, '?');
+  // A mark for each byte that cannot be shown keeps the caret in its place.
+  for (char& c : shown)
+    if (static_cast<unsigned char>(c) < 32 || c == 127) c = c == '\t' ? ' ' : '?';
   std::string number = std::to_string(line);
   out += "\n  " + number + " | " + shown;
   size_t at = column > shown_from + 1 ? column - 1 - shown_from : 0;

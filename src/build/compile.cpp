@@ -188,7 +188,12 @@ Result<CompileOutcome> build(const Job& job, const CompileOptions& options,
     words.insert(words.end(), {"-L" + job.runtime.folder.string(), "-l:libcudart.so.13", "-Xlinker",
                                "--no-undefined"});
   FIEL_TRY(ToolRun run, run_tool(sandboxed(job, work, words), options));
-  if (failed(run, options, out)) return out;
+  if (failed(run, options, out)) {
+    if (disk_was_full(run.output, fs::space(work, ec).available))
+      return fail(ErrorCode::io, "the disk of the cache is full: " + work.parent_path().string(),
+                  "make room, or choose another folder with FIEL_CACHE");
+    return out;
+  }
   fs::rename(work / result, folder / (job.ptx_only ? "kernel.ptx" : "kernel.so"), ec);
   if (ec) return fail(ErrorCode::io, "the compiler succeeded and left no " + result);
   fs::remove_all(work, ec);

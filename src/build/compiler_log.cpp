@@ -12,6 +12,7 @@ namespace fiel::build {
 namespace {
 
 constexpr size_t kMaxLog = 32u << 10;
+constexpr uintmax_t kMaxWritten = 64u << 20;  ///< of a compilation, with room to spare
 
 bool has(std::string_view line, std::string_view what) {
   return line.find(what) != std::string_view::npos;
@@ -99,6 +100,10 @@ std::string errors_first(std::string_view log) {
     if (sink.size() < kMaxLog) sink.append(line).push_back('\n');
   }
   return printable(std::string(trim(errors + rest)), kMaxLog);
+}
+
+bool disk_was_full(std::string_view log, uintmax_t available_bytes) {
+  return has(log, "No space left on device") && available_bytes < kMaxWritten;
 }
 
 void classify_failure(std::string_view log, CompileOutcome& out) {

@@ -7,10 +7,10 @@
 
 #include "agent/loop/episode.h"
 #include "agent/loop/external.h"
-#include "base/files.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
+#include "cli/output_file.h"
 #include "judge/codes.h"
 
 namespace fiel::cli {
@@ -84,7 +84,7 @@ Result<int> report(const agent::EpisodeResult& r, const agent::Workspace& worksp
                    const Arguments& arguments, const Context& context) {
   if (const auto file = arguments.value("--atif")) {
     FIEL_TRY(const agent::Trajectory t, agent::Trajectory::open(workspace.trajectory()));
-    FIEL_TRY_STATUS(write_file_atomic(*file, agent::to_atif(t).dump(1) + "\n"));
+    FIEL_TRY_STATUS(write_output(*file, agent::to_atif(t).dump(1) + "\n"));
   }
   if (arguments.has("--json")) {
     context.print_json(to_json(r));

@@ -49,10 +49,14 @@ const Command* find_command(std::string_view verb) {
   return nullptr;
 }
 
+constexpr size_t kMaxErrorBytes = 16u << 10;
+
 void report_error(const Context& context, const Error& error) {
   const char* red = context.color_err ? "\x1b[31m" : "";
   const char* reset = context.color_err ? "\x1b[0m" : "";
-  context.story(fmt::format("{}fiel: error:{} {}\n", red, reset, to_string(error)));
+  // Names of files and lines of tasks are in it: they may not drive the terminal.
+  const std::string text = printable(to_string(error), kMaxErrorBytes);
+  context.story(fmt::format("{}fiel: error:{} {}\n", red, reset, text));
 }
 
 Error unknown_verb(std::string_view verb) {

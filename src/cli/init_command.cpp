@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/native_skeleton.h"
+#include "cli/output_file.h"
 #include "kernel/skeleton.h"
 #include "task/task.h"
 #include "task/torch_task.h"
@@ -96,7 +97,7 @@ Result<int> write(const std::string& path, const std::string& text, const Argume
   if (fs::exists(path, error) && !arguments.has("--force"))
     return fail(ErrorCode::usage, fmt::format("{} exists already", printable(path, 200)),
                 "choose another name, or overwrite it with --force");
-  FIEL_TRY_STATUS(write_file_atomic(path, text));
+  FIEL_TRY_STATUS(write_output(path, text));
   context.story(fmt::format("wrote {}\n", printable(path, 200)));
   return 0;
 }

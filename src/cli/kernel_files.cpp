@@ -18,6 +18,12 @@ bool is_kernel(const fs::path& path) {
 }
 
 Error missing(const std::string& word) {
+  std::error_code link_error;
+  if (fs::is_symlink(word, link_error))
+    return Error{ErrorCode::not_found,
+                 fmt::format("'{}' is a link that leads to no file", printable(word, 300)),
+                 "",
+                 {}};
   std::vector<std::string> beside;
   std::error_code error;
   const fs::path folder = fs::path(word).has_parent_path() ? fs::path(word).parent_path() : ".";

@@ -5,11 +5,11 @@
 #include <chrono>
 #include <filesystem>
 
-#include "base/files.h"
 #include "base/text.h"
 #include "build/sources.h"
 #include "cli/command.h"
 #include "cli/kernel_files.h"
+#include "cli/output_file.h"
 #include "cli/pairing.h"
 #include "cli/progress.h"
 #include "mutate/score.h"
@@ -120,7 +120,7 @@ Result<int> list_mutants(const std::vector<Subject>& subjects, const mutate::Stu
 Result<int> finish(const mutate::StudyFile& file, StudyEnd end, const Arguments& arguments,
                    const Context& context) {
   if (const auto csv = arguments.value("--csv"))
-    FIEL_TRY_STATUS(write_file_atomic(*csv, mutate::to_csv(file.mutants())));
+    FIEL_TRY_STATUS(write_output(*csv, mutate::to_csv(file.mutants())));
   const mutate::Score score = mutate::score_of(file.subjects(), file.mutants());
   if (arguments.has("--json")) {
     Json j = Json::object({{"schema_version", 1}, {"complete", end == StudyEnd::complete}});

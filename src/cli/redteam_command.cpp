@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/output_file.h"
 #include "cli/pair_judging.h"
 #include "cli/progress.h"
 #include "cli/redteam/case_folder.h"
@@ -225,7 +226,7 @@ Status RedTeam::write_page() const {
       "honest/; `!` marks what their expect.toml does not say. docs/security.md explains the "
       "words.\n\n";
   text += to_markdown(matrix_);
-  return write_file_atomic(*file, text);
+  return write_output(*file, text);
 }
 
 Result<int> RedTeam::finish(bool stopped) {

@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "base/files.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/output_file.h"
 #include "report/digest.h"
 #include "report/page/page.h"
 #include "store/store.h"
@@ -38,7 +38,7 @@ Result<int> run(const Arguments& arguments, const Context& context) {
   if (record.header.entries == 1 && record.verdicts.size() == 1) one = 0;
   if (const auto file = arguments.value("--html")) {
     const std::string page = one ? report::verdict_page(record, *one) : report::run_page(record);
-    FIEL_TRY_STATUS(write_file_atomic(*file, page));
+    FIEL_TRY_STATUS(write_output(*file, page));
     context.story(fmt::format("fiel: wrote {}\n", printable(*file, 300)));
     return 0;
   }

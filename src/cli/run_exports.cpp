@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 
-#include "base/files.h"
 #include "base/text.h"
+#include "cli/output_file.h"
 
 namespace fiel::cli {
 namespace {
@@ -81,7 +81,7 @@ Status write_export(const store::RunRecord& run, report::ExportFormat format,
   if (file.empty())
     context.print(bytes);
   else
-    FIEL_TRY_STATUS(write_file_atomic(file, bytes));
+    FIEL_TRY_STATUS(write_output(file, bytes));
   return format == report::ExportFormat::github ? append_summary(run) : Status();
 }
 

@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/model_flags.h"
 #include "cli/native_skeleton.h"
+#include "cli/output_file.h"
 #include "cli/run_flags.h"
 #include "cli/run_keeper.h"
 #include "search/model_proposer.h"
@@ -212,11 +213,11 @@ std::string title_of(const Plan& plan, const task::Task& task, const std::string
 
 Status write_files(const search::SearchResult& r, const Plan& plan, const std::string& title) {
   if (const auto file = plan.arguments.value("--plot"))
-    FIEL_TRY_STATUS(write_file_atomic(*file, search::plot(r.history, title)));
+    FIEL_TRY_STATUS(write_output(*file, search::plot(r.history, title)));
   const search::Candidate* best = search::best_of(r.history);
   if (const auto file = plan.arguments.value("--out");
       file && best != nullptr && best->outcome.correct())
-    FIEL_TRY_STATUS(write_file_atomic(*file, best->source));
+    FIEL_TRY_STATUS(write_output(*file, best->source));
   return {};
 }
 

@@ -15,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr size_t kMaxDescription = 2000, kMaxError = 16u << 10;
+
 std::vector<std::string> task_files(const fs::path& folder) {
   std::vector<std::string> files;
   std::error_code error;
@@ -70,7 +72,7 @@ std::string shape_text(const std::vector<std::string>& shape) {
 }
 
 std::string describe(const task::Task& t) {
-  std::string text = fmt::format("{}\n  {}\n\n", t.name, t.description);
+  std::string text = fmt::format("{}\n  {}\n\n", t.name, printable(t.description, kMaxDescription));
   text += "  inputs\n";
   for (const task::InputSpec& in : t.inputs)
     text += fmt::format("    {:<12}{:<6}{:<18}{}{}, {}\n", in.name, fiel::name_of(in.dtype),
@@ -123,13 +125,14 @@ Result<int> list(const std::string& folder, const Arguments& arguments, const Co
     auto t = task::load_task(file);
     if (!t) {
       broken = true;
-      context.story("fiel: error: " + to_string(t.error()) + "\n");
+      context.story("fiel: error: " + printable(to_string(t.error()), kMaxError) + "\n");
       continue;
     }
     if (arguments.has("--json")) {
       j["tasks"].push_back(to_json(*t));
     } else {
-      context.print(fmt::format("{:<32}{}\n", t->name, t->description));
+      const std::string_view first_line = split(t->description, '\n').front();
+      context.print(fmt::format("{:<32}{}\n", t->name, printable(first_line, kMaxDescription)));
     }
   }
   if (arguments.has("--json")) context.print_json(j);

@@ -99,12 +99,16 @@ class Reader {
               message),
         std::move(hint));
   }
+  static std::string with_article(TomlValue::Kind kind) {
+    const std::string name = name_of(kind);
+    return (name == "integer" || name == "array" ? "an " : "a ") + name;
+  }
   static std::string hint_for(std::string_view word, const std::vector<std::string>& known) {
     const std::string near = did_you_mean(word, known);
     if (!near.empty()) return "did you mean \"" + near + "\"?";
     std::string list;
     for (const std::string& k : known) list += (list.empty() ? "" : ", ") + k;
-    return "known here: " + list;
+    return list.empty() ? "" : "known here: " + list;
   }
 
   Status known_keys(const TomlValue& table, const std::vector<std::string>& known,
@@ -120,8 +124,8 @@ class Reader {
     const TomlValue* value = table.find(key);
     if (!value) return error(table, what + " needs \"" + std::string(key) + "\"");
     if (value->kind != kind)
-      return error(*value, "\"" + std::string(key) + "\" must be a " + name_of(kind) + ", not a " +
-                               name_of(value->kind));
+      return error(*value, "\"" + std::string(key) + "\" must be " + with_article(kind) + ", not " +
+                               with_article(value->kind));
     return value;
   }
   Result<const TomlValue*> optional(const TomlValue& table, std::string_view key,
@@ -245,8 +249,8 @@ class Reader {
       return std::to_string(item.integer);
     }
     if (!item.is_string())
-      return error(item, what + " is an integer or a text over symbols such as \"4*H\", not a " +
-                             name_of(item.kind));
+      return error(item, what + " is an integer or a text over symbols such as \"4*H\", not " +
+                             with_article(item.kind));
     const auto names = symbols_of(item.string);
     if (!names) return error(item, names.error().what, names.error().hint);
     return item.string;
@@ -351,8 +355,8 @@ class Reader {
       }
       FIEL_TRY_STATUS(identifier(symbol, value, "symbol"));
       if (!value.is_integer())
-        return error(value,
-                     "symbol \"" + symbol + "\" must be an integer, not a " + name_of(value.kind));
+        return error(
+            value, "symbol \"" + symbol + "\" must be an integer, not " + with_article(value.kind));
       if (value.integer < 0 || value.integer > (int64_t{1} << 40))
         return error(value, "symbol \"" + symbol + "\" lies outside [0, 2^40]");
       if (std::any_of(task_.derived.begin(), task_.derived.end(),
@@ -487,8 +491,16 @@ Result<Task> parse_task(std::string_view text, std::string_view file_name) {
 }
 
 Result<Task> load_task(const std::string& path) {
-  FIEL_TRY(const std::string text, read_file(path, kMaxFileBytes));
-  return parse_task(text, path);
+  const auto parsed = [&]() -> Result<Task> {
+    FIEL_TRY(const std::string text, read_file(path, kMaxFileBytes));
+    return parse_task(text, path);
+  };
+  Result<Task> task = parsed();
+  // What is no file, or too large to be taken, is the user's mistake: the machine could not do
+  // better.
+  if (!task && (task.error().code == ErrorCode::io || task.error().code == ErrorCode::limit))
+    task.error().code = ErrorCode::usage;
+  return task;
 }
 
 }  // namespace fiel::task

@@ -29,6 +29,7 @@ TEST(Format, QuantitiesHaveUnits) {
 TEST(Printable, KeepsTextAndDisarmsTheRest) {
   EXPECT_EQ(printable("a\x1b[31mb\n", 100), "a\\x1b[31mb\n");
   EXPECT_EQ(printable("\xc3\xa9\xff", 100), "\xc3\xa9\\xff");
+  EXPECT_EQ(printable("\xc2\x9b\xc2\xa0", 100), "\\xc2\\x9b\xc2\xa0");
   EXPECT_EQ(printable("abcdef", 3), "abc… (3 bytes more)");
   EXPECT_EQ(printable(std::string_view("\0", 1), 10), "\\x00");
 }

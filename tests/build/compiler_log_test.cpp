@@ -53,6 +53,13 @@ TEST(CompilerLog, LibrariesAreNamed) {
   EXPECT_NE(o.message.find("my_helper"), std::string::npos) << o.message;
 }
 
+TEST(CompilerLog, AFullDiskIsTheMachinesFaultAndOnlyWhileItIsFull) {
+  const char* log = "/usr/bin/ld: final link failed: No space left on device\n";
+  EXPECT_TRUE(disk_was_full(log, 4096));
+  EXPECT_FALSE(disk_was_full(log, uint64_t{1} << 30));
+  EXPECT_FALSE(disk_was_full("k.cu(1): error: expected a \";\"\n", 4096));
+}
+
 TEST(CompilerLog, PtxasIsRead) {
   auto k = parse_ptxas(
       "ptxas info    : 0 bytes gmem\n"

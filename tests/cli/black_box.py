@@ -8,6 +8,7 @@ taken are compared with what docs/verdicts.md promises.
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -199,6 +200,45 @@ class Tasks(Case):
             self.assertRegex(r.err, r"\n[ |]+\^\n")
             self.assertIn(hint, r.err)
 
+    def test_what_is_larger_than_a_task_may_be_is_a_usage_error(self):
+        for text in (ADD_TASK + "# " + "x" * (2 << 20), ADD_TASK.replace("2 * x", "+".join(["x"] * 5000)),
+                     ADD_TASK.replace("2 * x", "(" * 500 + "x" + ")" * 500), ADD_TASK + "a = " + "[" * 500,
+                     ADD_TASK.replace("N = 300", "N = 1000000000000"), ADD_TASK.replace('"N"', '"N*N*N*N*N*N"')):
+            path = self.write("large.toml", text)
+            for words in (["judge", path, path], ["tasks", "show", path], ["init", path]):
+                r = fiel(*words)
+                self.assertEqual((r.code, r.out), (2, ""), r.err)
+                self.assertLess(len(r.err), 2000)
+
+    def test_what_is_no_file_is_a_usage_error_and_never_waited_for(self):
+        at = {name: os.path.join(self.folder.name, name + ".toml") for name in ("loop", "pipe", "folder", "gone")}
+        os.symlink(at["loop"], at["loop"])
+        os.symlink("nowhere", at["gone"])
+        os.mkfifo(at["pipe"])
+        os.mkdir(at["folder"])
+        for path in (*at.values(), "/dev/zero", "/proc/self/mem", ""):
+            for words in (["judge", path, self.task], ["profile", path, self.task], ["tasks", "show", path],
+                          ["init", path]):
+                r = fiel(*words, timeout=20)
+                self.assertEqual((r.code, r.out), (2, ""), r.err)
+                self.assertIn(path, r.err)
+        os.symlink("nowhere", os.path.join(self.folder.name, "kernel.cu"))
+        r = fiel("judge", self.task, os.path.join(self.folder.name, "kernel.cu"))
+        self.assertEqual(r.code, 2)
+        self.assertIn("leads to no file", r.err)
+
+    def test_nothing_that_others_wrote_drives_the_terminal(self):
+        evil = "\x1b[31m\x9b2J\x7f"
+        self.write(evil + ".toml", ADD_TASK.replace("twice x", "\\u001b[31m\\u009b2J" + "\\ntwo\\nlines"))
+        self.write("broken" + evil + ".toml", 'name = "' + evil + '" +')
+        named = os.path.join(self.folder.name, evil + ".toml")
+        for words in (["tasks", "list", self.folder.name], ["tasks", "show", named], ["init", named], ["judge", evil, evil],
+                      ["judge", named, evil], ["init", evil], ["profile", evil, evil], ["explain", evil], [evil],
+                      ["judge", named, named]):
+            r = fiel(*words)
+            self.assertNotRegex(r.out + r.err, "[\x00-\x08\x0b-\x1f\x7f-\x9f]", words)
+        self.assertEqual(len(fiel("tasks", "list", self.folder.name).out.splitlines()), 2)
+
     def test_missing_files_are_usage_errors(self):
         kernel = self.write("kernel.cu", HONEST)
         r = fiel("judge", self.task + "x", kernel)
@@ -266,6 +306,21 @@ class Kernels(Case):
                  env={"FIEL_CACHE": "/dev/null/cache"})
         self.assertEqual((r.code, r.json()["status"]), (0, "correct"), r.err)
         self.assertIn("/dev/null/cache", r.err)
+
+    def test_a_full_disk_is_no_fault_of_the_kernel(self):
+        mount, kernel = os.path.join(self.folder.name, "disk"), self.write("kernel.cu", HONEST)
+        os.mkdir(mount)
+        script = """mount -t tmpfs -o size=64m none "$1" || exit 77
+            FIEL_CACHE="$1/cache" "$2" judge "$3" "$4" --json --no-store >/dev/null 2>&1 # its runtime is there now
+            rm -rf "$1/cache/build" && head -c 65m /dev/zero >"$1/fill" 2>/dev/null; truncate -s -12k "$1/fill"
+            FIEL_CACHE="$1/cache" exec "$2" judge "$3" "$4" --json --no-store"""
+        p = subprocess.run(["unshare", "--mount", "--map-root-user", "sh", "-c", script, "sh", mount, FIEL, self.task,
+                            kernel], capture_output=True, text=True, timeout=200, stdin=subprocess.DEVNULL)
+        if not p.stdout:
+            self.skipTest("no file system of its own can be mounted here: " + p.stderr)
+        v = json.loads(p.stdout)
+        self.assertEqual((p.returncode, v["status"]), (3, "harness_fault"), v["reason"])
+        self.assertRegex(v["reason"], "disk|No space")
 
     def test_a_kernel_behind_a_link_of_another_ending(self):
         target = self.write("kernel.txt", HONEST)
@@ -774,6 +829,23 @@ class Init(Case):
         self.assertIn("class ModelNew", text)
         self.assertEqual(fiel("init", self.task, kernel).code, 2)
         self.assertEqual(fiel("init", self.task, kernel, "--force").code, 0)
+
+    def test_only_files_are_replaced_and_links_stay(self):
+        pipe, link, file = (os.path.join(self.folder.name, name) for name in ("pipe", "link.cu", "file.cu"))
+        os.mkfifo(pipe)
+        r = fiel("init", self.task, pipe, "--force", timeout=20)
+        self.assertEqual(r.code, 2, "nobody reads it")
+        with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8") as reader:
+            self.assertEqual(fiel("init", self.task, pipe, "--force", timeout=20).code, 0)
+            self.assertIn("fiel_run", reader.read())
+        self.assertTrue(stat.S_ISFIFO(os.stat(pipe).st_mode))
+        self.write("file.cu", "before")
+        os.symlink("file.cu", link)
+        self.assertEqual(fiel("init", self.task, link, "--force").code, 0)
+        self.assertTrue(os.path.islink(link))
+        with open(file, encoding="utf-8") as f:
+            self.assertIn("fiel_run", f.read())
+        self.assertEqual(fiel("init", self.task, self.folder.name, "--force").code, 2)
 
     def test_what_is_no_task_is_a_usage_error(self):
         kernel = self.write("kernel.py", "class ModelNew: pass\n")

@@ -122,7 +122,7 @@ TEST(Task, MistakesAreNamedWithLineColumnAndCaret) {
       {"[\"N\", \"2*C\"]", "[\"N\", \"2*\"]", "ends too early", ":8:"},
       {"[\"N\", \"2*C\"]", "[\"N\", 1.5]", "integer or a text", ":8:"},
       {"[\"N\", \"2*C\"]", "[\"N\", \"2*D\"]", "bound by no shape set", ":8:"},
-      {"[\"N\", \"2*C\"]", "\"N\"", "must be a array", ":8:"},
+      {"[\"N\", \"2*C\"]", "\"N\"", "must be an array", ":8:"},
       {"\"uniform(1, 2)\"", "\"unifrom(1, 2)\"", "did you mean \"uniform\"", ":9:"},
       {"\"uniform(1, 2)\"", "\"uniform(2, 1)\"", "above its upper end", ":9:"},
       {"parameter = true", "domain = \"positve\"", "did you mean \"positive\"", ":9:"},

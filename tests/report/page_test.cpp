@@ -93,6 +93,20 @@ TEST(Page, ChartsOfNothingAreNothing) {
   EXPECT_EQ(fast_chart({}), "");
 }
 
+TEST(Page, AWitnessSaysHowItsCallIsMadeAgain) {
+  store::RunRecord run = example_run();
+  Json& witness = run.verdicts[1].verdict["witness"];
+  witness["seed"] = "4711";
+  witness["variant"] = 1;
+  witness["amplitude"] = 0.125;
+  witness["weights"] = "12";
+  run.verdicts[1].place = 6;
+  const std::string page = verdict_page(run, 1);
+  EXPECT_NE(page.find("seed 4711, variant 1, amplitude 0.125, weights 12"), std::string::npos);
+  EXPECT_NE(page.find("fiel replay " + run.header.name + " 7"), std::string::npos);
+  EXPECT_EQ(verdict_page(run, 0).find("fiel replay"), std::string::npos);
+}
+
 TEST(Page, PagesLoadNothingRunNothingAndAreDeterministic) {
   for (const store::RunRecord& run : {example_run(), hostile_run(), run_of({})}) {
     std::vector<std::string> pages{run_page(run)};

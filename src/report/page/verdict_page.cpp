@@ -58,7 +58,18 @@ List facts_of(const Json& v, const std::optional<Measured>& m) {
   return facts;
 }
 
-List witness_of(const Json& w) {
+/// What `fiel replay` draws the call's inputs from.
+std::string inputs_of(const Json& w) {
+  std::string text = "seed " + w["seed"].as_string();
+  if (w["variant"].as_int() > 0) text += fmt::format(", variant {}", w["variant"].as_int());
+  if (w["amplitude"].as_double(1) != 1)
+    text += ", amplitude " + number_text(w["amplitude"].as_double());
+  if (!w["weights"].as_string().empty()) text += ", weights " + w["weights"].as_string();
+  return text;
+}
+
+/// `again`: the command that makes the call again, alone.
+List witness_of(const Json& w, const std::string& again) {
   List rows = new_list();
   if (!w.is_object()) return rows;
   std::string index;
@@ -81,6 +92,8 @@ List witness_of(const Json& w) {
                  fmt::format("{} of {}", w["wrong_elements"].as_int(), w["elements"].as_int()));
   rows << fact("call", std::to_string(w["call"].as_int()));
   if (!w["note"].as_string().empty()) rows << fact("note", w["note"].as_string());
+  if (!w["seed"].as_string().empty()) rows << fact("inputs", inputs_of(w));
+  rows << fact("again, alone", again);
   return rows;
 }
 
@@ -237,7 +250,9 @@ std::string verdict_page(const store::RunRecord& run, size_t index) {
   page.set("kernel", shown(v["kernel"].as_string(), 500));
   page.set("reason", shown(v["reason"].as_string()));
   page.set("facts", facts_of(v, m));
-  set_list(page, "witness", witness_of(v["witness"]));
+  set_list(
+      page, "witness",
+      witness_of(v["witness"], fmt::format("fiel replay {} {}", run.header.name, e.place + 1)));
   set_list(page, "findings", findings_of(v["findings"]));
   page.set("why", m ? (m->why.empty() ? List(false) : shown(m->why))
                     : Values("Speed and memory were not measured: a GPU is needed, and a kernel "

@@ -221,7 +221,8 @@ bool push_frame(WarpState& warp, const Op& op, uint32_t function, uint32_t retur
   const FunctionCode& callee = program.functions[function];
   Frame* parent = warp.splits[warp.current].frame;
   const FunctionCode& caller = program.functions[parent->function];
-  const uint32_t base = parent->local_base + ((caller.local_bytes + 15u) & ~15u);
+  const uint32_t after = parent->local_base + caller.local_bytes;
+  const uint32_t base = (after + callee.local_align - 1) & ~(callee.local_align - 1);
   if (parent->depth >= kMaxCallDepth ||
       uint64_t{base} + callee.local_bytes > executor.local_stride) {
     report_with_detail(

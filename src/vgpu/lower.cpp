@@ -76,6 +76,7 @@ Status FunctionLowering::lay_out_stack() {
   uint64_t at = 0;
   const auto place = [&](const ptx::Variable& variable) {
     at = round_up(at, std::max<uint64_t>(variable.align, 4));
+    code_.local_align = std::max(code_.local_align, static_cast<uint32_t>(variable.align));
     const uint64_t offset = at;
     at += variable.bytes;
     return static_cast<uint32_t>(offset);
@@ -359,7 +360,8 @@ Result<Program> lower(const LowerRequest& asked) {
     for (const uint32_t callee : reachable[f]) {
       code.order_sensitive = code.order_sensitive || sensitive[callee];
       code.indirect_calls = code.indirect_calls || indirect[callee];
-      stack += program.functions[callee].local_bytes + 16u;
+      stack +=
+          uint64_t{program.functions[callee].local_bytes} + program.functions[callee].local_align;
     }
     code.reachable_stack_bytes = static_cast<uint32_t>(std::min<uint64_t>(stack, ~0u));
     code.recursive = false;

@@ -69,6 +69,7 @@ struct FunctionCode {
   uint32_t entry = 0;            ///< first op
   uint32_t frame_bytes = 0;      ///< of registers
   uint32_t local_bytes = 0;      ///< stack of one thread: .local variables and call parameters
+  uint32_t local_align = 16;     ///< of that stack: the most that a variable in it asks for
   std::vector<SlotInit> inits;   ///< sorted by `when`
   uint32_t first_warp = 0, first_block = 0;  ///< where those of warps and of blocks begin
   uint32_t static_shared_bytes = 0;          ///< of it and of all that it may call

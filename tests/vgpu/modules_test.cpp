@@ -32,6 +32,23 @@ TEST(Modules, AllFixturesOfTheParserLoad) {
   EXPECT_EQ((*gpu)->memory_in_use(), 0u);
 }
 
+TEST(Modules, WhatIsReadButDoesNotRunIsUnsupportedByNameAndLine) {
+  auto gpu = Device::create({.memory_bytes = 1u << 20});
+  ASSERT_TRUE(gpu) << to_string(gpu.error());
+  for (const std::string instruction : {"alloca.u64 %l1, %l2, 16;", "alloca.u64 %l1, %l2;"}) {
+    auto module = (*gpu)->load_module(
+        ".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n"
+        ".reg .b32 %r<3>; .reg .b64 %l<3>;\n" +
+            instruction + "\nret;\n}\n",
+        "k.ptx");
+    ASSERT_FALSE(module) << instruction;
+    EXPECT_EQ(module.error().code, ErrorCode::unsupported) << to_string(module.error());
+    EXPECT_NE(module.error().what.find("line 7: " + instruction.substr(0, instruction.size() - 1)),
+              std::string::npos)
+        << module.error().what;
+  }
+}
+
 /// xorshift: the same mutations everywhere.
 class Random {
  public:

@@ -97,7 +97,8 @@ uint16_t add_bf16(uint16_t a, uint16_t b) {
   return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
-/// PTX: atom.add.f32 on global memory flushes subnormal inputs and results; on shared it does not.
+/// PTX: atom.add.f32 on global memory flushes subnormal inputs and results; on shared it does not,
+/// whether the address says so or is generic.
 struct AddF32Global {
   static uint32_t apply(uint32_t old, uint32_t b, uint32_t) {
     float x = 0, y = 0;
@@ -169,6 +170,15 @@ FIEL_INLINE T update(uint8_t* at, T b, T c, bool concurrent) {
   return old;
 }
 
+template <typename T, typename F>
+FIEL_INLINE T update_at(ptx::Space space, uint64_t address, uint8_t* at, T b, T c,
+                        bool concurrent) {
+  if constexpr (std::is_same_v<F, AddF32Global>)
+    if (space == ptx::Space::generic && address - kSharedWindow < kWindowBytes)
+      return update<T, AddF32>(at, b, c, concurrent);
+  return update<T, F>(at, b, c, concurrent);
+}
+
 /// T: the type that F computes in; registers are 32-bit lanes up to 32 bits, 64-bit above.
 template <typename T, typename F>
 void atomic(Warp& warp, const Op& op, uint32_t mask) {
@@ -190,7 +200,8 @@ void atomic(Warp& warp, const Op& op, uint32_t mask) {
   const bool concurrent = warp.executor->concurrent;
   R* to = warp.reg<R>(op.dst);
   for_lanes(mask, [&](int i) {
-    const T old = update<T, F>(at.at[i], static_cast<T>(b[i]), static_cast<T>(c[i]), concurrent);
+    const T old = update_at<T, F>(form.space, addresses[i], at.at[i], static_cast<T>(b[i]),
+                                  static_cast<T>(c[i]), concurrent);
     using U = std::make_unsigned_t<T>;
     if (op.dst != 0) to[i] = static_cast<R>(static_cast<U>(old));
   });

@@ -89,8 +89,10 @@ void isspacep(Warp& warp, const Op& op, uint32_t mask) {
         in = is_parameter(warp, addresses[i]);
         break;
       default:
+        // Parameters of a kernel lie within the global window.
         in = !shared && !local &&
-             !(find_range(warp, addresses[i], 1, hint, kind) && (hint.flags & kRangeReadOnly) != 0);
+             (is_parameter(warp, addresses[i]) || !(find_range(warp, addresses[i], 1, hint, kind) &&
+                                                    (hint.flags & kRangeReadOnly) != 0));
         break;
     }
     if (in) yes |= 1u << i;

@@ -3,7 +3,8 @@
 
 namespace fiel::graph {
 
-double log_gamma(double x);  ///< log |Γ(x)|, safe in threads
-double digamma(double x);    ///< as PyTorch: ±0 gives ∓inf, negative integers NaN
+double log_gamma(double x);    ///< log |Γ(x)|, safe in threads
+double inverse_erf(double x);  ///< ±1 gives ±inf, beyond NaN
+double digamma(double x);      ///< as PyTorch: ±0 gives ∓inf, negative integers NaN
 
 }  // namespace fiel::graph

@@ -108,8 +108,8 @@ constexpr Infix kInfix[] = {{"add", "+"}, {"sub", "-"}, {"mul", "*"}, {"div", "/
 
 /// Tensors alone: a number becomes the tensor that it stands for.
 constexpr std::string_view kTensorsOnly[] = {
-    "maximum",   "minimum",     "fmax",       "fmin",        "atan2",   "hypot",
-    "logaddexp", "logical_and", "logical_or", "logical_xor", "copysign"};
+    "maximum",   "minimum",    "fmax",        "fmin",       "atan2",       "hypot",
+    "logaddexp", "logaddexp2", "logical_and", "logical_or", "logical_xor", "copysign"};
 
 /// A list of one means the same for every dimension; PyTorch's say it by a number.
 constexpr std::string_view kNumberForOne[] = {
@@ -279,6 +279,8 @@ std::string own_spelling(const TorchCall& call, const Arguments& a,
   if (name == "to") return fmt::format("{}.to({})", x(), a.value("dtype"));
   if (name == "expand") return fmt::format("{}.expand({})", x(), a.value("size"));
   if (name == "repeat") return fmt::format("{}.repeat({})", x(), a.value("repeats"));
+  if (name == "heaviside" && call.number[1])  // a tensor of the input's dtype
+    return fmt::format("torch.heaviside({0}, ({0}).new_tensor({1}))", x(), call.inputs[1]);
   if (name == "slice") return slice_expression(call, a);
   if (name == "norm")
     return fmt::format("torch.linalg.vector_norm({}, {}{})", x(), a.value("p", "2.0"),

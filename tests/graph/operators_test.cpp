@@ -71,6 +71,22 @@ TEST(Types, PromoteByCategoryThenByRank) {
   EXPECT_EQ(type_of("y = sum(a)", {byte}).dtype, DType::i64);
 }
 
+TEST(Types, OfPowersStepsAndShifts) {
+  TensorType half{DType::f16, {4}}, tiny{DType::i8, {4}}, wide{DType::i64, {4}};
+  EXPECT_EQ(type_of("y = float_power(a, 2)", {half}).dtype, DType::f64);
+  EXPECT_EQ(type_of("y = float_power(a, b)", {tiny, wide}).dtype, DType::f64);
+  EXPECT_EQ(type_of("y = erfinv(a)", {tiny}).dtype, DType::f32);
+  EXPECT_EQ(type_of("y = heaviside(a, 0.5)", {half}).dtype, DType::f16);
+  EXPECT_EQ(type_of("y = heaviside(a, b)", {tiny, tiny}).dtype, DType::i8);
+  EXPECT_EQ(type_of("y = bitwise_left_shift(a, 3)", {tiny}).dtype, DType::i8);
+  EXPECT_EQ(type_of("y = bitwise_right_shift(a, b)", {tiny, wide}).dtype, DType::i64);
+  for (const char* refused :
+       {"y = bitwise_left_shift(x, 1)", "y = bitwise_right_shift(x > 0, x > 1)",
+        "y = heaviside(1, x)", "y = heaviside(to(x, \"i32\"), 0.5)", "y = logaddexp2(x > 0, 1)",
+        "y = heaviside(x, to(x, \"f16\"))"})
+    EXPECT_NE(error_of(refused, {{"x", {4}}}), "") << refused;
+}
+
 TEST(Types, FollowShapesThroughOperators) {
   TensorType image{DType::f32, {2, 3, 17, 9}}, kernel{DType::f32, {8, 3, 3, 3}};
   // (17 + 2 - 3) / 2 + 1 = 9, (9 + 2 - 3) / 2 + 1 = 5

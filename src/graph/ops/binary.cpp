@@ -36,6 +36,25 @@ Result<Types> promoted_integers_only(const Call& c) {
   if (is_floating(types[0].dtype)) return refuse("is defined on integers and bools only");
   return types;
 }
+Result<Types> promoted_integers_without_bools(const Call& c) {
+  FIEL_TRY(Types types, promoted_integers_only(c));
+  if (types[0].dtype == DType::boolean) return refuse("is not defined on bools");
+  return types;
+}
+Result<Types> promoted_to_f64(const Call& c) {
+  FIEL_TRY(Types types, promoted(c));
+  types[0].dtype = DType::f64;
+  return types;
+}
+/// As PyTorch: one dtype. A number as `values` takes the input's.
+Result<Types> infer_heaviside(const Call& c) {
+  FIEL_TRY(Types types, promoted(c));
+  const DType input = c.type(0).dtype;
+  if (c.inputs[0].weak) return refuse("input must be a tensor");
+  if (types[0].dtype != input || (!c.inputs[1].weak && c.type(1).dtype != input))
+    return refuse("input and values must have one dtype", "cast: to(values, \"f32\")");
+  return types;
+}
 Result<Types> comparison(const Call& c) {
   FIEL_TRY(Shape shape, broadcast_all(c));
   return one(DType::boolean, std::move(shape));
@@ -154,6 +173,13 @@ double f_logaddexp(double a, double b) {
   double m = std::fmax(a, b);
   return std::isnan(a) || std::isnan(b) ? a + b : m + std::log1p(std::exp(-std::fabs(a - b)));
 }
+double f_logaddexp2(double a, double b) {
+  if (std::isinf(a) && a == b) return a;
+  double m = std::fmax(a, b);
+  return std::isnan(a) || std::isnan(b) ? a + b
+                                        : m + std::log1p(std::exp2(-std::fabs(a - b))) / M_LN2;
+}
+double f_heaviside(double a, double b) { return a == 0 ? b : a > 0 ? 1 : 0; }  // NaN gives 0
 double f_xlogy(double a, double b) { return std::isnan(b) ? b : a == 0 ? 0 : a * std::log(b); }
 
 // Division by an integer zero: PyTorch throws; so does the evaluation (checked before), here 0.
@@ -179,6 +205,7 @@ int64_t i_pow(int64_t base, int64_t exponent) {
 }
 int64_t i_maximum(int64_t a, int64_t b) { return std::max(a, b); }
 int64_t i_minimum(int64_t a, int64_t b) { return std::min(a, b); }
+int64_t i_heaviside(int64_t a, int64_t b) { return a == 0 ? b : a > 0; }
 int64_t i_and(int64_t a, int64_t b) { return a & b; }
 int64_t i_or(int64_t a, int64_t b) { return a | b; }
 int64_t i_xor(int64_t a, int64_t b) { return a ^ b; }
@@ -204,6 +231,19 @@ Result<Values> evaluate_div(const Evaluation& e) {
   if (mode == "trunc") return divide<f_trunc_divide, i_trunc_divide>(e);
   if (mode == "floor") return divide<f_floor_divide, i_floor_divide>(e);
   return real_only<f_div>(e);
+}
+
+/// PyTorch's shifts: by less than nothing or by all bits and more, nothing of the number is left
+/// (to the right: its sign).
+template <bool Left>
+Result<Values> shift(const Evaluation& e) {
+  const TensorType& type = e.call.results[0];
+  const int64_t bits = 8 * size_of(type.dtype);
+  return Values{map_integers(e, type, [bits](int64_t a, int64_t by) -> int64_t {
+    const bool beyond = by < 0 || by >= bits;
+    if constexpr (Left) return beyond ? 0 : s(u(a) << by);
+    return beyond ? (a < 0 ? -1 : 0) : a >> by;
+  })};
 }
 
 bool r_lt(double a, double b) { return a < b; }
@@ -396,6 +436,12 @@ std::vector<Operator> arithmetic_rows() {
           real_only<f_copysign>),
       row("logaddexp(input, other)", "log(exp(input) + exp(other))", promoted_floating_only,
           real_only<f_logaddexp>),
+      row("logaddexp2(input, other)", "log2(2^input + 2^other)", promoted_floating_only,
+          real_only<f_logaddexp2>),
+      row("float_power(input, exponent)", "power in double, of integers too", promoted_to_f64,
+          real_only<f_pow>),
+      row("heaviside(input, values)", "0 below 0, 1 above, values at 0; one dtype", infer_heaviside,
+          arithmetic<f_heaviside, i_heaviside>),
       row("xlogy(input, other)", "input · log(other), 0 where input is 0", promoted_floating,
           real_only<f_xlogy>),
   };
@@ -419,6 +465,10 @@ std::vector<Operator> comparison_rows() {
           arithmetic<f_mul, i_or>),
       row("bitwise_xor(input, other)", "bits of exactly one", promoted_integers_only,
           arithmetic<f_mul, i_xor>),
+      row("bitwise_left_shift(input, other)", "input · 2^other, bits beyond the dtype lost",
+          promoted_integers_without_bools, shift<true>),
+      row("bitwise_right_shift(input, other)", "floor(input / 2^other)",
+          promoted_integers_without_bools, shift<false>),
   };
 }
 

@@ -137,6 +137,7 @@ double f_acosh(double x, P) { return std::acosh(x); }
 double f_atanh(double x, P) { return std::atanh(x); }
 double f_erf(double x, P) { return std::erf(x); }
 double f_erfc(double x, P) { return std::erfc(x); }
+double f_erfinv(double x, P) { return inverse_erf(x); }
 double f_lgamma(double x, P) { return log_gamma(x); }
 double f_digamma(double x, P) { return digamma(x); }
 double f_abs(double x, P) { return std::fabs(x); }
@@ -279,11 +280,14 @@ std::vector<Operator> mathematics() {
       row("atanh(input)", "inverse hyperbolic tangent", to_floating, apply<f_atanh>),
       row("erf(input)", "error function", to_floating, apply<f_erf>),
       row("erfc(input)", "1 − erf(x)", to_floating, apply<f_erfc>),
+      row("erfinv(input)", "inverse of erf: ±∞ at ±1, NaN beyond", to_floating, apply<f_erfinv>),
       row("lgamma(input)", "log \\|Γ(x)\\|", to_floating, apply<f_lgamma>),
       row("digamma(input)", "derivative of lgamma", to_floating, apply<f_digamma>),
       row("abs(input)", "absolute value", numbers_only, apply<f_abs, i_abs>),
       row("neg(input)", "−x", numbers_only, apply<f_neg, i_neg>),
       row("sign(input)", "−1, 0 or 1", same_type, apply<f_sign, i_sign>),
+      row("sgn(input)", "sign; the two differ on complex numbers alone", same_type,
+          apply<f_sign, i_sign>),
       row("floor(input)", "largest integer <= x", numbers_only, apply<f_floor>),
       row("ceil(input)", "smallest integer >= x", numbers_only, apply<f_ceil>),
       row("round(input, decimals: int = 0)", "nearest, ties to even", numbers_only, apply<f_round>),

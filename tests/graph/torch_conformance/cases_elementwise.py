@@ -61,10 +61,11 @@ for name in ("log", "log2", "log10", "log1p", "sqrt", "rsqrt", "acosh"):
     unary(name, ints=True, domain=positive)
 for name in ("asin", "acos", "atanh"):
     unary(name, domain=small)
+unary("erfinv", ints=True, domain=lambda r, s: r.pick(small(r, s), torch.erf(r.real(s)), small(r, s) * 1e-8))
 for name in ("lgamma", "digamma"):
     unary(name, domain=positive)
 unary("logit", domain=unit, eps=above(0.01, 0.3))
-for name in ("abs", "neg", "sign", "floor", "ceil", "trunc", "square"):
+for name in ("abs", "neg", "sign", "sgn", "floor", "ceil", "trunc", "square"):
     unary(name, ints=True, ref=getattr(torch, name))
 unary("frac")
 unary("round", decimals=lambda r: r.integer(-1, 3))
@@ -119,6 +120,8 @@ for name in ("maximum", "minimum", "fmax", "fmin", "atan2"):
     binary(name, ref=as_tensor(getattr(torch, name)), ints=0.2)
 binary("hypot", ref=as_tensor(torch.hypot), ints=0)
 binary("logaddexp", ref=as_tensor(torch.logaddexp), ints=0)
+binary("logaddexp2", ref=as_tensor(torch.logaddexp2), ints=0)
+binary("float_power", ints=0.25)
 binary("copysign", ints=0.2)
 binary("xlogy", floats=None, ints=0)
 for name in ("lt", "le", "gt", "ge", "eq", "ne"):
@@ -158,6 +161,32 @@ for name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
         if r.chance(0.3):
             return Case(r.bools(shape), r.bools(r.broadcastable(shape)))
         return Case(r.any_integers(shape), r.any_integers(r.broadcastable(shape)))
+
+    add(name, make)
+
+
+def heaviside_case(r):
+    shape = r.shape()
+    x = r.any_integers(shape) if r.chance(0.3) else r.real(shape, 0.4)
+    x = torch.where(r.bools(shape), torch.zeros_like(x), x)
+    values = r.broadcastable(shape)
+    if x.dtype.is_floating_point:
+        return Case(x, r.pick(r.real(values), 0.5, 1))
+    return Case(x, r.pick(r.ints(values, 0, 5, x.dtype), 2))
+
+
+def heaviside(x, values):
+    return torch.heaviside(x, values if isinstance(values, torch.Tensor) else x.new_tensor(values))
+
+
+add("heaviside", heaviside_case, heaviside)
+for name in ("bitwise_left_shift", "bitwise_right_shift"):
+    def make(r):
+        shape = r.shape()
+        a = r.any_integers(shape) * r.pick(1, 13)  # into an i8's high bits
+        by = r.ints(r.broadcastable(shape), 0, r.pick(3, 70))
+        negative = r.chance(0.2)
+        return Case(a, r.pick((-by if negative else by).to(a.dtype), by, r.integer(0, 9)))
 
     add(name, make)
 

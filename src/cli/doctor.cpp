@@ -160,17 +160,10 @@ DoctorItem examine_cache() {
 }
 
 DoctorItem examine_memory() {
-  DoctorItem item{"memory", "Memory", State::ok, "", "", "", false};
   const auto pages = static_cast<uint64_t>(std::max(0L, sysconf(_SC_PHYS_PAGES)));
   const auto available = static_cast<uint64_t>(std::max(0L, sysconf(_SC_AVPHYS_PAGES)));
   const auto page = static_cast<uint64_t>(std::max(0L, sysconf(_SC_PAGESIZE)));
-  item.found =
-      fmt::format("{}, {} free", format_bytes(pages * page), format_bytes(available * page));
-  if (pages * page < (2ull << 30)) {
-    item.state = State::limited;
-    item.cost = "large shape sets will not fit";
-  }
-  return item;
+  return memory_item(pages * page, available * page);
 }
 
 }  // namespace
@@ -180,13 +173,24 @@ const char* name_of(DoctorItem::State state) {
   return names[static_cast<size_t>(state)];
 }
 
+DoctorItem memory_item(uint64_t total_bytes, uint64_t free_bytes) {
+  DoctorItem item{"memory", "Memory", State::ok, "", "", "", false};
+  item.found = fmt::format("{}, {} free", format_bytes(total_bytes), format_bytes(free_bytes));
+  if (total_bytes < (2ull << 30)) {
+    item.state = State::limited;
+    item.cost = "large shape sets will not fit";
+    item.remedy = "fiel judge --shapes NAME with sets that fit; fiel tasks show TASK lists them";
+  }
+  return item;
+}
+
 std::vector<DoctorItem> examine_machine() {
   std::vector<DoctorItem> items{examine_cpu(), examine_memory(), examine_compiler(),
                                 examine_host_compiler()};
   examine_sandbox(items);
   items.push_back(examine_gpu());
   items.push_back(examine_nvml());
-  items.push_back(examine_gpu_libraries());
+  items.push_back(gpu_libraries_item(device::find_nvrtc(), device::find_cupti()));
   items.push_back(examine_python());
   items.push_back(examine_cache());
   return items;

@@ -5,6 +5,7 @@
 // Looks and tries, changes nothing. Tools are asked with a time limit.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,12 @@ struct DoctorItem {
   State state = State::missing;
   std::string found;      ///< what and where
   std::string cost;       ///< what does not work without it; empty when it is there
-  std::string remedy;     ///< a command; empty when nothing is to be done
+  std::string remedy;     ///< a command that brings it; empty when it is there
   bool required = false;  ///< judging on the virtual device needs it
 };
 
 std::vector<DoctorItem> examine_machine();
+DoctorItem memory_item(uint64_t total_bytes, uint64_t free_bytes);
 const char* name_of(DoctorItem::State state);
 
 }  // namespace fiel::cli

@@ -5,16 +5,15 @@
 
 #include <cstdlib>
 
+#include "base/files.h"
 #include "base/text.h"
-#include "device/cuda_driver.h"
-#include "device/nvml.h"
 
 namespace fiel::cli {
 
-DoctorItem examine_gpu() {
+DoctorItem examine_gpu(const char* library) {
   DoctorItem item{"gpu", "GPU and driver", DoctorItem::State::missing, "", "", "", false};
   item.cost = "no speeds: kernels are judged on the virtual device, where time is not measured";
-  const auto driver = device::CudaDriver::open();
+  const auto driver = device::CudaDriver::open(library);
   if (!driver) {
     item.found = driver.error().what;
     item.remedy = driver.error().hint;
@@ -35,12 +34,13 @@ DoctorItem examine_gpu() {
   return item;
 }
 
-DoctorItem examine_nvml() {
+DoctorItem examine_nvml(const char* library) {
   DoctorItem item{"nvml", "NVML", DoctorItem::State::missing, "", "", "", false};
   item.cost = "no clocks and throttle reasons beside times";
-  const auto nvml = device::Nvml::open();
+  const auto nvml = device::Nvml::open(library);
   if (!nvml) {
     item.found = nvml.error().what;
+    item.remedy = nvml.error().hint;
     return item;
   }
   item.state = DoctorItem::State::ok;
@@ -56,14 +56,18 @@ DoctorItem examine_nvml() {
   return item;
 }
 
-DoctorItem examine_gpu_libraries() {
+DoctorItem gpu_libraries_item(const device::LibraryPresence& nvrtc,
+                              const device::LibraryPresence& cupti) {
   DoctorItem item{"gpu-libraries", "NVRTC and CUPTI", DoctorItem::State::ok, "", "", "", false};
-  const auto nvrtc = device::find_nvrtc(), cupti = device::find_cupti();
   item.found = nvrtc.found ? nvrtc.detail : "no NVRTC";
   item.found += cupti.found ? ", " + cupti.detail : ", no CUPTI";
   if (nvrtc.found && cupti.found) return item;
   item.state = DoctorItem::State::missing;
   item.cost = "nothing here: bare kernels are compiled by nvcc; PyTorch brings its own";
+  item.remedy = fmt::format(
+      "python3 -m venv {0} && {0}/bin/python -m pip install nvidia-cuda-nvrtc nvidia-cuda-cupti && "
+      "export LD_LIBRARY_PATH=$(echo {0}/lib/python3*/site-packages/nvidia/cu13/lib)",
+      (cache_dir() / "cuda-libraries").string());
   return item;
 }
 

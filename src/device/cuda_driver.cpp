@@ -35,13 +35,20 @@ std::string GpuInfo::architecture() const {
   return fmt::format("{}{}{}", compute_major, compute_minor, compute_major >= 9 ? "a" : "");
 }
 
+std::string driver_remedy() {
+  return "apt-get install nvidia-driver (Debian, non-free) or ubuntu-drivers install (Ubuntu); in "
+         "a "
+         "container: docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility";
+}
+
 std::string visibility_hint(const char* visible) {
-  if (!visible) return "nvidia-smi shows what the driver sees";
+  if (!visible) return "nvidia-smi -L shows what the driver sees";
   std::string value = visible;
   if (value.find_first_not_of(" \t") == std::string::npos)
-    return "CUDA_VISIBLE_DEVICES is empty, which hides every GPU: unset it";
+    return "CUDA_VISIBLE_DEVICES is empty, which hides every GPU: unset CUDA_VISIBLE_DEVICES";
   if (value == "-1" || value == "NoDevFiles")
-    return fmt::format("CUDA_VISIBLE_DEVICES={} hides every GPU: unset it", value);
+    return fmt::format("CUDA_VISIBLE_DEVICES={} hides every GPU: unset CUDA_VISIBLE_DEVICES",
+                       value);
   return fmt::format("CUDA_VISIBLE_DEVICES={:.200} names what this machine has not: nvidia-smi -L",
                      value);
 }
@@ -51,7 +58,7 @@ Status CudaDriver::load(const char* library) {
   void* handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     return fail(ErrorCode::environment, fmt::format("{} is not on this machine", library),
-                "a GPU's driver brings it; without one use --device virtual");
+                driver_remedy() + "; without a GPU use --device virtual");
   std::string lacking;
 #define FIEL_CUDA_LOAD(member, symbol, parameters)                            \
   member = reinterpret_cast<CUresult(*) parameters>(::dlsym(handle, symbol)); \
@@ -64,7 +71,7 @@ Status CudaDriver::load(const char* library) {
 #undef FIEL_CUDA_LOAD
   if (!lacking.empty())
     return fail(ErrorCode::environment, fmt::format("{} has no {}", library, lacking),
-                "the driver is older than CUDA 12.0: update it");
+                "the driver is older than CUDA 12.0: " + driver_remedy());
   return {};
 }
 

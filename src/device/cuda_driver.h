@@ -54,6 +54,8 @@ class CudaDriver {
   int version_ = 0;
 };
 
+/// The commands that bring a driver; NVML and libcuda come with it.
+std::string driver_remedy();
 /// Why there may be no GPU although there is a driver: what CUDA_VISIBLE_DEVICES says, in words.
 std::string visibility_hint(const char* cuda_visible_devices);
 

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 
+#include "device/cuda_driver.h"
+
 namespace fiel::device {
 namespace {
 
@@ -31,7 +33,7 @@ Result<std::shared_ptr<Nvml>> Nvml::open(const char* library) {
   void* handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     return fail(ErrorCode::environment, fmt::format("{} is not on this machine", library),
-                "a GPU's driver brings it");
+                driver_remedy());
   std::shared_ptr<Nvml> n(new Nvml);
   n->f_ = std::make_unique<Functions>();
   Functions& f = *n->f_;
@@ -53,7 +55,8 @@ Result<std::shared_ptr<Nvml>> Nvml::open(const char* library) {
   if (code != 0) {
     f.shutdown = nullptr;
     return fail(ErrorCode::environment,
-                fmt::format("{} does not initialise (NVML error {})", library, code), "nvidia-smi");
+                fmt::format("{} does not initialise (NVML error {})", library, code),
+                driver_remedy());
   }
   char text[96] = "";
   if (f.driver_version) f.driver_version(text, sizeof text - 1);

@@ -115,7 +115,9 @@ const BubblewrapTrial& bubblewrap_trial(bool drop_root) {
 std::optional<fs::path> bubblewrap_program() {
   if (const char* named = std::getenv("FIEL_BWRAP"); named && *named) {
     std::error_code ec;
-    if (fs::path path = fs::absolute(named, ec); ::access(path.c_str(), X_OK) == 0) return path;
+    if (fs::path path = fs::absolute(named, ec);
+        fs::is_regular_file(path, ec) && ::access(path.c_str(), X_OK) == 0)
+      return path;
     return std::nullopt;
   }
   return find_program("bwrap");

@@ -916,15 +916,98 @@ class Reports(Case):
         self.assertIn("1 of 1 kernels accepted", self.fiel("report", "first").out)
 
 
+class Profile(Case):
+    """What ptxas says reaches the words and the JSON of `fiel profile`."""
+
+    def profile(self, source, *flags):
+        kernel = self.write("kernel.cu", source)
+        r = fiel("profile", self.task, kernel, *flags)
+        self.assertEqual(r.code, 0, r.err)
+        return r
+
+    def launch(self, source):
+        profile = self.profile(source, "--json").json()["profiles"][0]
+        self.assertEqual((profile["level"], len(profile["launches"])), ("ptx", 1))
+        return profile, profile["launches"][0]
+
+    def test_registers_and_resident_warps_are_those_of_ptxas(self):
+        profile, launch = self.launch(HONEST)
+        self.assertTrue(4 <= launch["registers"] <= 32, launch["registers"])
+        self.assertEqual(launch["spill_bytes"], 0)
+        # 16 blocks of 128 threads are all 2,048 threads of a multiprocessor.
+        self.assertEqual((launch["resident_warps"], launch["occupancy_limited_by"]), (64, "threads"))
+        self.assertEqual((launch["grid"], launch["block"]), ([3, 1, 1], [128, 1, 1]))
+        self.assertEqual([c["code"] for c in profile["causes"]], ["small-grid"])
+        text = self.profile(HONEST).out
+        self.assertIn("PTX-level", text)
+        self.assertIn(f"{launch['registers']} a thread; spills: 0 B stored, 0 B loaded (ptxas)", text)
+        self.assertIn("64 of 64 warps", text)
+        self.assertIn("small-grid", text)
+        self.assertIn("3 blocks for 132 multiprocessors", text)
+        self.assertNotIn("spilled", text)
+
+    def test_a_kernel_out_of_registers_spills_and_says_so(self):
+        # A hundred values live at once, and 64 registers a thread for 1,024 threads a block.
+        body = """
+__global__ void __launch_bounds__(1024, 1) scale(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  const volatile float* v = x;
+  float kept[100];
+#pragma unroll
+  for (int k = 0; k < 100; ++k) kept[k] = v[(i + k) % n];
+  __threadfence();
+  float least = 0;
+#pragma unroll
+  for (int k = 99; k >= 0; --k) least = fminf(kept[k], least) * 0.f;
+  y[i] = 2.f * kept[0] + 1.f + least;
+}
+"""
+        profile, launch = self.launch(HEAD + body + run_body())
+        self.assertEqual(launch["registers"], 64)
+        self.assertGreater(launch["spill_bytes"], 0)
+        self.assertEqual((launch["resident_warps"], launch["occupancy_limited_by"]), (32, "registers"))
+        spilled = next(c for c in profile["causes"] if c["code"] == "local-memory")
+        self.assertIn(f"{launch['spill_bytes']} B a thread spilled by ptxas", spilled["text"])
+        self.assertIn("spilled by ptxas", self.profile(HEAD + body + run_body()).out)
+
+
 class Doctor(Case):
-    def test_says_what_is_missing_and_what_it_costs(self):
-        r = fiel("doctor", "--json")
+    def doctor(self, **env):
+        r = fiel("doctor", "--json", env=env)
         items = r.json()["items"]
         self.assertIn(r.code, (0, 3))
         self.assertEqual(r.code == 0, r.json()["can_judge_on_virtual_device"])
-        for item in items:
-            if item["state"] != "ok":
-                self.assertTrue(item["cost"], item)
+        self.assertEqual(len(items), len({item["id"] for item in items}))
+        for item in items:  # what is missing has a price and a way out, what is there has neither
+            self.assertTrue(item["found"], item)
+            self.assertEqual(bool(item["cost"]), item["state"] != "ok", item)
+            self.assertEqual(bool(item["remedy"]), item["state"] != "ok", item)
+        return r, {item["id"]: item for item in items}
+
+    def test_says_what_is_missing_what_it_costs_and_what_brings_it(self):
+        _, items = self.doctor()
+        for known in ("compiler", "gpu", "nvml", "gpu-libraries", "pytorch", "sandbox", "cache", "memory"):
+            self.assertIn(known, items)
+        text = fiel("doctor").out
+        for item in items.values():
+            self.assertIn(item["title"], text)
+            self.assertTrue(item["state"] == "ok" or "helps: " + item["remedy"] in text, item)
+
+    def test_each_missing_thing_is_named_with_its_command(self):
+        nowhere, empty = (os.path.join(self.folder.name, name) for name in ("none", "empty"))
+        file = self.write("file", "")
+        for known, command, env in (
+                ("compiler", "-m venv", {"FIEL_HIDE_CUDA": "1", "FIEL_CACHE": empty, "FIEL_CUDA_WHEELS": ""}),
+                ("sandbox", "apt-get install bubblewrap", {"FIEL_BWRAP": nowhere}),
+                ("sandbox", "apt-get install bubblewrap", {"FIEL_BWRAP": self.folder.name}),  # no program
+                ("pytorch", "pip install torch", {"FIEL_PYTHON": nowhere}),
+                ("cache", "export FIEL_CACHE=", {"FIEL_CACHE": os.path.join(file, "cache")}),
+                ("gpu", "", {"CUDA_VISIBLE_DEVICES": ""})):
+            r, items = self.doctor(**env)
+            self.assertEqual(items[known]["state"], "missing", items[known])
+            self.assertIn(command, items[known]["remedy"])
+            self.assertEqual(r.code == 3, known == "compiler", "all but the compiler can be done without")
 
 
 if __name__ == "__main__":

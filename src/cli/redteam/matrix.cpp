@@ -120,8 +120,7 @@ Cell cell_of(const CaseFolder& c, Protocol protocol, const std::string& device,
   cell.title = c.title;
   cell.device = device;
   cell.honest = c.honest;
-  cell.harmless =
-      c.harmless(device) && verdict["measurement"]["speed"].as_string() != "faster";
+  cell.harmless = c.harmless(device) && verdict["measurement"]["speed"].as_string() != "faster";
   cell.protocol = protocol;
   cell.status = verdict["status"].as_string();
   cell.reason = verdict["reason"].as_string();

@@ -14,7 +14,6 @@ namespace {
 
 constexpr uint64_t kMaxString = 4096;
 constexpr uint64_t kMaxArguments = 1024;
-constexpr size_t kMaxPrinted = 1u << 20;  ///< of one block; the launch keeps as much
 
 template <typename F>
 void each_lane(uint32_t mask, F&& body) {
@@ -86,11 +85,12 @@ void vprintf_builtin(Warp& warp, const Op& op, uint32_t mask) {
     const std::string text = format_device(
         format, arguments, [&](uint64_t address) { return string_at(warp, lane, address); });
     std::string& printed = warp.cta->printed;
-    if (printed.size() + text.size() <= kMaxPrinted)
+    warp.cta->print_op = static_cast<uint32_t>(&op - warp.executor->ops);
+    if (printed.size() + text.size() <= kPrintLimit)
       printed += text;
     else
       report_with_detail(warp, op, static_cast<uint8_t>(FindingKind::printf_overflow), 1u << lane,
-                         "");
+                         fmt::format("a block keeps {} bytes of text", kPrintLimit).c_str());
     // CUDA answers with the number of arguments, not of characters.
     int32_t count = 0;
     for (size_t i = 0; i + 1 < format.size(); ++i)

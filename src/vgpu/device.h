@@ -116,7 +116,8 @@ struct SymbolInfo {
   bool constant = false;
 };
 
-/// Bytes of an allocation that launches since mark_output() have written, as runs.
+/// Bytes of an allocation that launches since mark_output() have written, as runs. An atomic adds
+/// to what is there: it writes a byte, but not once more.
 struct Coverage {
   uint64_t bytes = 0, written = 0, written_more_than_once = 0;
   uint64_t copied = 0;  ///< bytes that write(), fill() and copy() put there meanwhile

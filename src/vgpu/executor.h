@@ -98,6 +98,9 @@ struct Barrier {
   uint32_t first_op = kNoIndex;  ///< the op that arrived first; kNoIndex = nobody has
 };
 
+/// Text of device printf: what a block keeps, and what a launch does.
+inline constexpr uint64_t kPrintLimit = 1u << 20;
+
 struct Cta {
   LaunchState* launch = nullptr;
   Executor* executor = nullptr;
@@ -121,6 +124,7 @@ struct Cta {
   uint32_t idle_rounds = 0;  ///< rounds over all warps in which none did more than spin
   uint64_t progress = 0;     ///< barriers completed, lanes exited
   std::string printed;
+  uint32_t print_op = 0;  ///< the instruction that printed last
   Attachment attachment;
   CtaFindings findings;
   bool initialized = false;  ///< launch- and warp-lifetime slots are written
@@ -211,7 +215,12 @@ struct LaunchState {
   LaunchStatus status = LaunchStatus::completed;
   uint64_t status_position = ~0ull;
   std::string message;
-  std::map<uint64_t, std::string> printed;  ///< by position
+  struct PrintedText {
+    std::string text;
+    uint64_t block = 0;
+    uint32_t op = 0;
+  };
+  std::map<uint64_t, PrintedText> printed;  ///< by position
   uint64_t printed_bytes = 0;
 };
 

@@ -127,15 +127,15 @@ std::string_view meaning_of(FindingKind kind) {
     case FindingKind::incomplete_output:
       return "Bytes of a declared output were never written by the kernel.";
     case FindingKind::written_twice:
-      return "Bytes of a declared output were written more than once: wasted traffic, or two "
-             "threads that own the same element.";
-    case FindingKind::unsupported_sync:
-      return "The kernel synchronises by a means that the race check does not model; races are "
-             "reported as warnings there.";
+      return "Bytes of a declared output were stored more than once in one call: wasted traffic, "
+             "or "
+             "two threads that own the same element. Atomics that add to it do not count.";
     case FindingKind::printf_overflow:
-      return "Device printf produced more text than is kept; the rest was dropped.";
+      return "Device printf produced more text than is kept, 1 MiB of a launch; the first blocks' "
+             "is, the rest was dropped.";
     case FindingKind::contract_sensitive:
-      return "The output changes when multiply and add are fused, as ptxas may do.";
+      return "The output changes, within its bound, when multiply and add that carry no rounding "
+             "modifier are fused, as ptxas may do: another compiler version may give other bits.";
   }
   return "";
 }

@@ -39,7 +39,6 @@
   X(nondeterministic, "schedule-dependent-output", error)     \
   X(incomplete_output, "output-not-covered", error)           \
   X(written_twice, "output-written-twice", info)              \
-  X(unsupported_sync, "sync-not-modelled", warn)              \
   X(printf_overflow, "printf-buffer-full", info)              \
   X(contract_sensitive, "contraction-sensitive", info)
 

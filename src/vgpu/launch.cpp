@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <thread>
 
 #include "vgpu/isa/core_select.h"
@@ -12,8 +13,6 @@
 
 namespace fiel::vgpu {
 namespace {
-
-constexpr uint64_t kPrintLimit = 1u << 20;
 
 uint64_t instructions_of(const Executor& executor) {
   uint64_t total = 0;
@@ -56,18 +55,47 @@ uint64_t low_water(const LaunchState& launch) {
   return low;
 }
 
+/// The first blocks of the schedule keep their text, whichever worker was faster: a block goes when
+/// those before it fill the buffer without it.
+void keep_printed(LaunchState& launch, Cta& cta) {
+  const std::lock_guard lock(launch.mutex);
+  launch.printed_bytes += cta.printed.size();
+  launch.printed[cta.position] = {std::move(cta.printed), cta.linear, cta.print_op};
+  for (auto last = std::prev(launch.printed.end());
+       launch.printed_bytes - last->second.text.size() > kPrintLimit;
+       last = std::prev(launch.printed.end())) {
+    launch.printed_bytes -= last->second.text.size();
+    launch.printed.erase(last);
+  }
+}
+
+/// Hands over what was printed; a finding where there was more than is kept.
+void deliver_printed(LaunchState& launch) {
+  uint64_t room = kPrintLimit;
+  for (const auto& [position, printed] : launch.printed) {
+    if (position > launch.stop_position.load()) return;
+    const uint64_t n = std::min<uint64_t>(room, printed.text.size());
+    if (launch.request->print) launch.request->print(std::string_view(printed.text).substr(0, n));
+    room -= n;
+    if (n == printed.text.size()) continue;
+    Occurrence cut{.kind = FindingKind::printf_overflow,
+                   .grade = default_grade(FindingKind::printf_overflow),
+                   .op = printed.op,
+                   .block = printed.block};
+    cut.detail = fmt::format("a launch keeps {} bytes of text, the first blocks'", kPrintLimit);
+    CtaFindings findings;
+    findings.add(std::move(cut));
+    launch.sink.commit(position, std::move(findings), 0);
+    return;
+  }
+}
+
 void commit(Executor& executor, Cta& cta) {
   LaunchState& launch = *executor.launch;
   uint64_t low = cta.position;
   for (const auto& other : executor.resident)
     if (other.get() != &cta) low = std::min(low, other->position);
-  if (!cta.printed.empty()) {
-    const std::lock_guard lock(launch.mutex);
-    if (launch.printed_bytes < kPrintLimit) {
-      launch.printed_bytes += cta.printed.size();
-      launch.printed[cta.position] = std::move(cta.printed);
-    }
-  }
+  if (!cta.printed.empty()) keep_printed(launch, cta);
   if (!cta.findings.empty())
     launch.sink.commit(cta.position, std::move(cta.findings), low_water(launch));
   cta.findings.clear();
@@ -186,9 +214,7 @@ void run_grid(LaunchState& launch) {
     threads.emplace_back([&launch, i] { work(*launch.executors[i]); });
   work(*launch.executors[0]);
   for (std::thread& thread : threads) thread.join();
-  if (launch.request->print)
-    for (const auto& [position, text] : launch.printed)
-      if (position <= launch.stop_position.load()) launch.request->print(text);
+  deliver_printed(launch);
 }
 
 }  // namespace fiel::vgpu

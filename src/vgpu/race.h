@@ -11,9 +11,9 @@
 // not matter.
 //
 // Grades: ERROR when the order is certainly missing; WARN for accesses of one warp's lanes that
-// only lock-step would order, and where several readers were folded into one clock; INFO for lanes
-// of one instruction that write equal values. FastTrack (Flanagan and Freund, PLDI 2009) is the
-// model.
+// only lock-step would order, where several readers were folded into one clock, and where a chain
+// of atomics is too long to follow; INFO for lanes of one instruction that write equal values.
+// FastTrack (Flanagan and Freund, PLDI 2009) is the model.
 #pragma once
 
 #include <array>
@@ -150,7 +150,8 @@ class GlobalRaces {
   struct Knowledge;
   friend struct GlobalAccess;
   Page& page(uint64_t address, uint32_t shift);
-  bool knows(const Knowledge& knowledge, uint32_t block, Epoch e) const;
+  enum class Order : uint8_t { before, none, unknown };
+  Order order_of(const Knowledge& knowledge, uint32_t block, Epoch e) const;
   void synchronize(BlockClocks& clocks, uint32_t block, uint32_t warp, const RaceRequest& request);
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
   uint64_t last_page_ = ~uint64_t{0};

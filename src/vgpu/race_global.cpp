@@ -74,25 +74,28 @@ GlobalRaces::Page& GlobalRaces::page(uint64_t address, uint32_t shift) {
   return *last_;
 }
 
-bool GlobalRaces::knows(const Knowledge& knowledge, uint32_t block, Epoch e) const {
+GlobalRaces::Order GlobalRaces::order_of(const Knowledge& knowledge, uint32_t block,
+                                         Epoch e) const {
   // Breadth first through what releasers had acquired themselves; each location once, by its
   // longest known prefix. At one location a prefix already holds everything that is transitive
-  // there.
-  std::vector<std::pair<const Location*, uint32_t>> open = knowledge.acquired;
+  // there. The latest acquired comes first: a ticket or a flag, after thousands of other atomics.
+  std::vector<std::pair<const Location*, uint32_t>> open(knowledge.acquired.rbegin(),
+                                                         knowledge.acquired.rend());
   std::unordered_map<const Location*, uint32_t> visited;
-  for (size_t next = 0; next < open.size() && next < kMaxSearch; ++next) {
+  for (size_t next = 0; next < open.size(); ++next) {
+    if (next >= kMaxSearch) return Order::unknown;
     auto [location, upto] = open[next];
     uint32_t& seen = visited[location];
     if (upto <= seen) continue;
     if (auto found = location->by_block.find(block); found != location->by_block.end())
       for (uint32_t i : found->second)
-        if (i < upto && location->log[i].row[warp_of(e)] >= clock_of(e)) return true;
+        if (i < upto && location->log[i].row[warp_of(e)] >= clock_of(e)) return Order::before;
     for (uint32_t i = upto; i-- > seen;)
       for (const auto& learned : location->log[i].acquired)
         if (learned.first != location) open.push_back(learned);
     seen = upto;
   }
-  return false;
+  return Order::none;
 }
 
 struct GlobalAccess {
@@ -103,9 +106,10 @@ struct GlobalAccess {
   uint32_t block, warp, own_clock;
   const GlobalRaces::Knowledge* knowledge;
 
-  bool ordered(uint32_t other_block, Epoch e) const {
-    if (other_block == block) return clocks.before(e, warp);
-    return knowledge != nullptr && races.knows(*knowledge, other_block, e);
+  GlobalRaces::Order order(uint32_t other_block, Epoch e) const {
+    using Order = GlobalRaces::Order;
+    if (other_block == block) return clocks.before(e, warp) ? Order::before : Order::none;
+    return knowledge == nullptr ? Order::none : races.order_of(*knowledge, other_block, e);
   }
   void hit(uint64_t address, uint32_t lane, FindingKind kind, Grade grade, bool other_wrote,
            uint32_t other_block, Epoch other, uint32_t other_op) const {
@@ -127,9 +131,13 @@ struct GlobalAccess {
       bool other_lane = lane_of(e) != lane || (op & kManyLanes) != 0;
       if (other_lane && clock_of(e) == own_clock && (op & kOpMask) != request.op)
         hit(address, lane, FindingKind::warp_synchronous, Grade::warn, other_wrote, block, e, op);
-    } else if (!ordered(other_block, e)) {
-      hit(address, lane, FindingKind::global_race, Grade::error, other_wrote, other_block, e, op);
+      return;
     }
+    const GlobalRaces::Order known = order(other_block, e);
+    if (known == GlobalRaces::Order::before) return;
+    hit(address, lane, FindingKind::global_race,
+        known == GlobalRaces::Order::none ? Grade::error : Grade::warn, other_wrote, other_block, e,
+        op);
   }
   void granule(GlobalRaces::Page::Cell& cell, uint64_t address, uint32_t lane) const {
     check(address, lane, true, cell.write_block, cell.write, cell.write_op);

@@ -69,12 +69,32 @@ CaseLaunch read_launch(const TomlValue& table) {
   return launch;
 }
 
+CaseExpect::Finding read_finding(const TomlValue& table) {
+  CaseExpect::Finding finding;
+  finding.code = text_of(table, "code");
+  finding.grade = text_of(table, "grade");
+  finding.detail = text_of(table, "detail");
+  finding.block = text_of(table, "block");
+  finding.thread = text_of(table, "thread");
+  finding.source = text_of(table, "source");
+  finding.frames = texts_of(table, "frames");
+  finding.of = text_of(table, "of");
+  finding.address_offset = static_cast<int64_t>(number_of(table, "address_offset", 0));
+  finding.bytes = static_cast<int64_t>(number_of(table, "bytes", -1));
+  finding.count = static_cast<int64_t>(number_of(table, "count", -1));
+  finding.line = static_cast<int64_t>(number_of(table, "line", -1));
+  return finding;
+}
+
 void read_expect(const TomlValue& table, CaseExpect& expect) {
   expect.status = text_of(table, "status", "completed");
   expect.refusal = text_of(table, "refusal");
   expect.message = text_of(table, "message");
+  expect.unsupported = text_of(table, "unsupported");
   expect.printed_given = table.find("printed") != nullptr;
   expect.printed = text_of(table, "printed");
+  expect.printed_bytes = static_cast<int64_t>(number_of(table, "printed_bytes", -1));
+  expect.printed_end = text_of(table, "printed_end");
   if (const TomlValue* list = table.find("buffer"))
     for (const TomlValue& item : list->items) {
       CaseExpect::Buffer buffer;
@@ -87,12 +107,7 @@ void read_expect(const TomlValue& table, CaseExpect& expect) {
       expect.buffers.push_back(std::move(buffer));
     }
   if (const TomlValue* list = table.find("finding"))
-    for (const TomlValue& item : list->items)
-      expect.findings.push_back({text_of(item, "code"), text_of(item, "grade"),
-                                 text_of(item, "detail"), text_of(item, "block"),
-                                 text_of(item, "thread"), text_of(item, "source"),
-                                 static_cast<int64_t>(number_of(item, "count", -1)),
-                                 static_cast<int64_t>(number_of(item, "line", -1))});
+    for (const TomlValue& item : list->items) expect.findings.push_back(read_finding(item));
   if (const TomlValue* list = table.find("coverage"))
     for (const TomlValue& item : list->items)
       expect.coverage.push_back(

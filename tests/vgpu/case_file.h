@@ -29,7 +29,10 @@ struct CaseLaunch {
 };
 struct CaseExpect {
   std::string status = "completed", refusal, printed, message;
+  std::string unsupported;  ///< part of what load_module says; nothing is launched then
   bool printed_given = false;
+  int64_t printed_bytes = -1;
+  std::string printed_end;
   struct Buffer {
     std::string name, rule;  ///< values, constant, iota, sum, copy
     double start = 0, step = 0;
@@ -38,7 +41,10 @@ struct CaseExpect {
   };
   struct Finding {
     std::string code, grade, detail, block, thread;
-    std::string source;  ///< file:line, of any frame
+    std::string source;               ///< file:line, of any frame
+    std::vector<std::string> frames;  ///< all of them: "file:line (function)", innermost first
+    std::string of;                   ///< the buffer that address_offset is counted from
+    int64_t address_offset = 0, bytes = -1;
     int64_t count = -1, line = -1;
   };
   struct Coverage {
@@ -66,7 +72,8 @@ struct Case {
 };
 
 Result<Case> read_case(const std::filesystem::path& folder);
-/// Runs each module under every schedule with one and with two workers; returns what was wrong.
+/// Runs each module under every schedule with one and with two workers; returns what was wrong. Two
+/// runs of one module under one seed or quantum must agree in everything.
 std::vector<std::string> run_case(const Case& test);
 
 uint64_t bytes_of_type(const std::string& type);

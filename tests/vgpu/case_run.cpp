@@ -1,7 +1,9 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <regex>
 
 #include "case_file.h"
 #include "isa_builds.h"
@@ -24,12 +26,42 @@ std::vector<std::byte> pack(const std::string& type, double value) {
   return out;
 }
 
+/// Addresses differ from device to device, nothing else may.
+std::string without_addresses(const std::string& text) {
+  static const std::regex address("0x[0-9a-f]{9,}");
+  return std::regex_replace(text, address, "0x?");
+}
+
+std::string frame_text(const SourceFrame& frame) {
+  const std::string place = fmt::format("{}:{}", frame.file, frame.line);
+  return frame.function.empty() ? place : fmt::format("{} ({})", place, frame.function);
+}
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+bool same_frames(const std::vector<SourceFrame>& have, const std::vector<std::string>& wanted) {
+  return std::equal(have.begin(), have.end(), wanted.begin(), wanted.end(),
+                    [](const SourceFrame& frame, const std::string& text) {
+                      return ends_with(frame_text(frame), text);
+                    });
+}
+
+std::string mix_name(MixClass c) {
+  std::string name = std::string("mix_") + name_of(c);
+  for (char& letter : name)
+    if (letter == ' ' || letter == '/') letter = '_';
+  return name;
+}
+
 /// Everything that one run needs and leaves behind.
 class Run {
  public:
   explicit Run(const Case& test) : test_(test) {}
 
   std::vector<std::string> problems;
+  std::string trace;  ///< all that the run left behind, addresses apart
 
   void go(const std::string& ptx, const Schedule& schedule, uint32_t threads) {
     DeviceOptions options = test_.options;
@@ -40,6 +72,7 @@ class Run {
     if (options.isa != IsaChoice::automatic && gpu_->isa_name() != name_of(options.isa))
       problem(fmt::format("{} runs, not {}", gpu_->isa_name(), name_of(options.isa)));
     auto module = gpu_->load_module(ptx, "kernel.ptx");
+    if (!test_.expect.unsupported.empty()) return check_unsupported(module);
     if (!module) return problem(to_string(module.error()));
     for (const CaseBuffer& buffer : test_.buffers) make(buffer);
     LaunchReport report;
@@ -57,15 +90,44 @@ class Run {
       request.checks = test_.checks;
       request.print = [&](std::string_view text) { printed_ += text; };
       report = gpu_->launch(request);
+      trace_launch(report);
       if (report.status != LaunchStatus::completed) break;
     }
     check_report(report);
     for (const CaseExpect::Buffer& expected : test_.expect.buffers) check_buffer(expected);
     for (const CaseExpect::Coverage& expected : test_.expect.coverage) check_coverage(expected);
+    trace_buffers();
   }
 
  private:
   void problem(std::string text) { problems.push_back(std::move(text)); }
+
+  void check_unsupported(const Result<uint32_t>& module) {
+    if (module) return problem("the module was loaded");
+    const std::string text = to_string(module.error());
+    if (module.error().code != ErrorCode::unsupported ||
+        text.find(test_.expect.unsupported) == std::string::npos)
+      problem(fmt::format("'{}' is not unsupported '{}'", text, test_.expect.unsupported));
+  }
+
+  void trace_launch(const LaunchReport& report) {
+    trace += fmt::format("status {} {}\n", static_cast<int>(report.status),
+                         without_addresses(report.message));
+    for (const Finding& f : report.findings) trace += without_addresses(to_string(f)) + "\n";
+    std::map<std::string, double> numbers = numbers_of(report.metrics.total);
+    numbers["thread_instructions"] = static_cast<double>(report.thread_instructions);
+    for (const auto& [name, value] : numbers) trace += fmt::format("{} {}\n", name, value);
+  }
+
+  void trace_buffers() {
+    trace += printed_ + "\n";
+    for (const CaseBuffer& b : test_.buffers) {
+      if (b.freed) continue;
+      trace += b.name;
+      for (const std::byte value : bytes_of(b)) trace += fmt::format(" {:02x}", value);
+      trace += "\n";
+    }
+  }
 
   const CaseBuffer* buffer(const std::string& name) const {
     for (const CaseBuffer& b : test_.buffers)
@@ -150,6 +212,11 @@ class Run {
       problem(fmt::format("message '{}' lacks '{}'", report.message, expect.message));
     if (expect.printed_given && printed_ != expect.printed)
       problem(fmt::format("printed '{}', expected '{}'", printed_, expect.printed));
+    if (expect.printed_bytes >= 0 && printed_.size() != static_cast<size_t>(expect.printed_bytes))
+      problem(fmt::format("{} bytes were printed", printed_.size()));
+    if (!ends_with(printed_, expect.printed_end))
+      problem(fmt::format("what was printed ends in '{}'",
+                          printed_.substr(printed_.size() - std::min<size_t>(printed_.size(), 9))));
     check_findings(report);
     check_metrics(report);
   }
@@ -182,6 +249,7 @@ class Run {
       add(std::string(name) + "_wavefronts", c->wavefronts);
       add(std::string(name) + "_ideal_wavefronts", c->ideal_wavefronts);
     }
+    for (size_t i = 0; i < m.mix.size(); ++i) add(mix_name(static_cast<MixClass>(i)), m.mix[i]);
     if (m.warp_instructions > 0)
       have["mean_active_lanes"] =
           static_cast<double>(m.thread_instructions) / static_cast<double>(m.warp_instructions);
@@ -214,6 +282,15 @@ class Run {
     }
   }
 
+  bool at_its_address(const Finding& f, const CaseExpect::Finding& wanted) const {
+    if (wanted.bytes >= 0 && (!f.has_address || f.bytes != static_cast<uint32_t>(wanted.bytes)))
+      return false;
+    if (wanted.of.empty()) return true;
+    const auto base = address_.find(wanted.of);
+    return base != address_.end() && f.has_address &&
+           f.address == base->second + static_cast<uint64_t>(wanted.address_offset);
+  }
+
   void check_findings(const LaunchReport& report) {
     std::vector<bool> used(report.findings.size(), false);
     for (const CaseExpect::Finding& wanted : test_.expect.findings) {
@@ -227,6 +304,8 @@ class Run {
             (wanted.line >= 0 && f.ptx_line != wanted.line) ||
             f.detail.find(wanted.detail) == std::string::npos ||
             to_string(f).find(wanted.source) == std::string::npos ||
+            (!wanted.frames.empty() && !same_frames(f.source, wanted.frames)) ||
+            !at_its_address(f, wanted) ||
             (!wanted.block.empty() && place(f.block) != wanted.block) ||
             (!wanted.thread.empty() && place(f.thread) != wanted.thread))
           continue;
@@ -297,19 +376,29 @@ class Run {
   std::string printed_;
 };
 
+/// With one worker and with two.
+void run_twice(const Case& test, const CaseModule& module, const Schedule& schedule,
+               std::vector<std::string>& out) {
+  std::string trace;
+  for (const uint32_t threads : {1u, 2u}) {
+    Run run(test);
+    run.go(module.ptx, schedule, threads);
+    const bool ordered = schedule.seed != 0 || schedule.quantum != 0;
+    if (ordered && threads == 2 && run.trace != trace)
+      run.problems.push_back("two runs under one schedule differ:\n" + trace + "and\n" + run.trace);
+    trace = std::move(run.trace);
+    for (const std::string& problem : run.problems)
+      out.push_back(fmt::format("{} seed {} quantum {} threads {}: {}", module.name, schedule.seed,
+                                schedule.quantum, threads, problem));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> run_case(const Case& test) {
   std::vector<std::string> out;
   for (const CaseModule& module : test.modules)
-    for (const Schedule& schedule : test.schedules)
-      for (const uint32_t threads : {1u, 2u}) {
-        Run run(test);
-        run.go(module.ptx, schedule, threads);
-        for (const std::string& problem : run.problems)
-          out.push_back(fmt::format("{} seed {} quantum {} threads {}: {}", module.name,
-                                    schedule.seed, schedule.quantum, threads, problem));
-      }
+    for (const Schedule& schedule : test.schedules) run_twice(test, module, schedule, out);
   return out;
 }
 

@@ -304,6 +304,30 @@ TEST(GlobalRaces, OrderIsTransitiveThroughAThirdBlock) {
   EXPECT_TRUE(b.hits.empty());
 }
 
+/// Block 1 acquires what `others` addresses published, then reads what block 0 wrote.
+std::vector<RaceHit> read_after_atomics(uint64_t others) {
+  TwoBlocks b;
+  RaceRequest r;
+  b.on_global(b.clocks, 0, 0, b.request({0x1000}, true, 1));
+  for (uint64_t i = 0; i < others; ++i) {
+    r = b.request({0x100000 + 4 * i}, true, 2);
+    r.synchronizing = r.acquire = true;
+    b.on_global(b.other, 1, 0, r);
+    b.on_global(b.other, 1, 0, r);
+  }
+  b.on_global(b.other, 1, 0, b.request({0x1000}, false, 3));
+  return b.hits;
+}
+
+TEST(GlobalRaces, AnOrderThatIsTooFarToFollowIsAWarning) {
+  const std::vector<RaceHit> near = read_after_atomics(100), far = read_after_atomics(5000);
+  ASSERT_EQ(near.size(), 1u);
+  EXPECT_EQ(near[0].grade, Grade::error);
+  ASSERT_EQ(far.size(), 1u);
+  EXPECT_EQ(far[0].kind, FindingKind::global_race);
+  EXPECT_EQ(far[0].grade, Grade::warn);
+}
+
 TEST(GlobalRaces, InPlaceStencilIsFoundFromEitherSide) {
   TwoBlocks b;
   b.on_global(b.clocks, 0, 0, b.request({0x1000}, false, 1));

@@ -60,7 +60,8 @@ void check_global(Warp& warp, const Op& op, const AccessSpec& spec, const uint64
     if ((hint.flags & kRangeReadOnly) != 0) {
       faults.read_only |= bit;
     } else if ((hint.flags & kRangeOutput) != 0) {
-      mark_written(executor.arena_shadow, offset, spec.bytes);
+      spec.kind == AccessKind::atomic ? mark_added(executor.arena_shadow, offset, spec.bytes)
+                                      : mark_written(executor.arena_shadow, offset, spec.bytes);
     } else if ((hint.flags & kRangeFilled) == 0) {
       mark_initialized(executor.arena_shadow, offset, spec.bytes);
     }

@@ -93,22 +93,42 @@ FIEL_INLINE void mark_initialized(uint8_t* plane, uint64_t offset, uint64_t byte
   });
 }
 
-/// A store to an output: never or initialised -> written once -> written more often.
-FIEL_INLINE void mark_written(uint8_t* plane, uint64_t offset, uint64_t bytes) {
+/// The next states of the bytes of a word. never or initialised -> written once; once -> more
+/// often.
+FIEL_INLINE uint8_t stored(uint8_t states) {
+  return static_cast<uint8_t>(0xAA | ((states & 0xAA) >> 1));
+}
+/// never or initialised -> written once; what was written stays what it was.
+FIEL_INLINE uint8_t added_to(uint8_t states) {
+  return static_cast<uint8_t>(0xAA | (states & 0x55 & (states >> 1)));
+}
+
+template <uint8_t (*next_of)(uint8_t)>
+FIEL_INLINE void mark_output(uint8_t* plane, uint64_t offset, uint64_t bytes) {
   if (whole_words(offset, bytes)) {
     uint8_t* at = plane + (offset >> 2);
     const uint64_t n = bytes >> 2;
-    for (uint64_t i = 0; i < n; ++i) at[i] = static_cast<uint8_t>(0xAA | ((at[i] & 0xAA) >> 1));
+    for (uint64_t i = 0; i < n; ++i) at[i] = next_of(at[i]);
     return;
   }
   for_words(plane, offset, bytes, [&](uint8_t& state, uint8_t bits) {
     uint8_t old = __atomic_load_n(&state, __ATOMIC_RELAXED);
     uint8_t next = 0;
     do {
-      next = static_cast<uint8_t>((old & ~bits) | ((0xAA | ((old & 0xAA) >> 1)) & bits));
+      next = static_cast<uint8_t>((old & ~bits) | (next_of(old) & bits));
     } while (
         !__atomic_compare_exchange_n(&state, &old, next, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
   });
+}
+
+/// A store to an output.
+FIEL_INLINE void mark_written(uint8_t* plane, uint64_t offset, uint64_t bytes) {
+  mark_output<stored>(plane, offset, bytes);
+}
+
+/// An atomic on an output adds to what is there: it writes it, but never again.
+FIEL_INLINE void mark_added(uint8_t* plane, uint64_t offset, uint64_t bytes) {
+  mark_output<added_to>(plane, offset, bytes);
 }
 
 /// Shared and local memory belong to one worker: no lock, no counts.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,8 +65,12 @@ Result<Prepared> prepare(const ProcessRequest& request) {
   return p;
 }
 
-[[noreturn]] void run_child(const Prepared& p, int out, int err, int status) {
+[[noreturn]] void run_child(const Prepared& p, int out, int err, int status, pid_t parent) {
   ::setpgid(0, 0);
+  // It ends with the thread that waits for it: nobody would hear what it found out, or end it in
+  // time.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);
   int null = ::open("/dev/null", O_RDONLY);
   ::dup2(null, 0);
   ::dup2(out, 1);
@@ -110,10 +115,11 @@ Result<ProcessResult> run_process(const ProcessRequest& request) {
   FIEL_TRY(Pipe out, make_pipe());
   FIEL_TRY(Pipe err, make_pipe());
   FIEL_TRY(Pipe status, make_pipe());
+  const pid_t parent = ::getpid();
   pid_t pid = ::fork();
   if (pid < 0) return fail(ErrorCode::io, std::string("cannot fork: ") + std::strerror(errno));
   if (pid == 0)
-    run_child(prepared, out.write_end.get(), err.write_end.get(), status.write_end.get());
+    run_child(prepared, out.write_end.get(), err.write_end.get(), status.write_end.get(), parent);
   ::setpgid(pid, pid);
   out.write_end.reset();
   err.write_end.reset();

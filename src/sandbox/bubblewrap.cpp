@@ -145,7 +145,10 @@ std::vector<std::string> bubblewrap_arguments(const BubblewrapForm& form,
   // A fresh /dev/shm is a tmpfs without a bound: take it away.
   add({"--size", tmp_bytes, "--tmpfs", "/dev/shm"});
   for (const fs::path& p : view.devices) add({"--dev-bind-try", p.string(), p.string()});
-  if (form.own_proc) add({"--proc", "/proc"});
+  // Its first process is bubblewrap's own, of the same user and without the filter: whoever could
+  // write to its memory would be rid of the filter, too.
+  if (form.own_proc)
+    add({"--proc", "/proc", "--perms", "0555", "--size", "4096", "--tmpfs", "/proc/1"});
   for (const fs::path& p : view.read_only) add({"--ro-bind", p.string(), p.string()});
   for (const auto& [host, inside] : view.folders) add({"--ro-bind", host.string(), inside});
   // Always at one place: what a compiler writes down of its folder is then the same in every run.

@@ -65,25 +65,38 @@ void add_nameless_files(pid_t pid, Files& files) {
   ::closedir(folder);
 }
 
-}  // namespace
-
-TreeUsage tree_usage(pid_t root, bool with_files) {
-  TreeUsage usage;
-  DIR* proc = ::opendir("/proc");
-  if (!proc) return usage;
+std::vector<Entry> all_entries() {
   std::vector<Entry> all;
+  DIR* proc = ::opendir("/proc");
+  if (!proc) return all;
   while (dirent* d = ::readdir(proc)) {
     pid_t pid = std::atoi(d->d_name);
     Entry e;
     if (pid > 0 && read_entry(pid, e)) all.push_back(e);
   }
   ::closedir(proc);
+  return all;
+}
+
+/// `root`, what descends from it, and with a session what shares that.
+std::set<pid_t> tree(const std::vector<Entry>& all, pid_t root, bool with_session) {
   std::set<pid_t> inside{root};
   for (bool grew = true; grew;) {
     grew = false;
     for (const Entry& e : all)
-      if ((inside.count(e.parent) || e.session == root) && inside.insert(e.pid).second) grew = true;
+      if ((inside.count(e.parent) || (with_session && e.session == root)) &&
+          inside.insert(e.pid).second)
+        grew = true;
   }
+  return inside;
+}
+
+}  // namespace
+
+TreeUsage tree_usage(pid_t root, bool with_files) {
+  TreeUsage usage;
+  const std::vector<Entry> all = all_entries();
+  const std::set<pid_t> inside = tree(all, root, true);
   Files files;
   static const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   for (const Entry& e : all)
@@ -94,6 +107,12 @@ TreeUsage tree_usage(pid_t root, bool with_files) {
     }
   for (const auto& [file, bytes] : files) usage.nameless_file_bytes += bytes;
   return usage;
+}
+
+std::vector<pid_t> descendants(pid_t root) {
+  std::set<pid_t> inside = tree(all_entries(), root, false);
+  inside.erase(root);
+  return {inside.begin(), inside.end()};
 }
 
 int64_t now_ms() {

@@ -1,9 +1,10 @@
-// Memory and number of the processes below one, read from /proc.
+// The processes below one, their memory and number, read from /proc.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace fiel::sandbox {
 
@@ -18,6 +19,8 @@ struct TreeUsage {
 /// `root` and all its descendants, and whatever shares its session. About a millisecond; with
 /// files a system call more for each of their descriptors.
 TreeUsage tree_usage(pid_t root, bool with_files = false);
+/// All below `root`, without it; those that ended and wait for their parent, too.
+std::vector<pid_t> descendants(pid_t root);
 int64_t now_ms();
 
 }  // namespace fiel::sandbox

@@ -21,6 +21,7 @@
 #include "search/search.h"
 #include "store/store.h"
 #include "task/task.h"
+#include "task/torch_task.h"
 
 namespace fiel::cli {
 namespace {
@@ -141,6 +142,9 @@ Result<Plan> plan_of(const Arguments& arguments) {
                   "fiel search tasks/softmax.toml --strategy climb --budget 30");
     plan.arguments = arguments;
     plan.task_path = arguments.positional[0];
+    if (task::is_torch_task(plan.task_path))
+      return fail(ErrorCode::usage, "searches are for native tasks (.toml), this is a PyTorch task",
+                  "a model works at it with: fiel agent " + printable(plan.task_path, 200));
     FIEL_TRY(plan.strategy, word_value(arguments, "--strategy", search::strategy_names(), "climb"));
   }
   FIEL_TRY(plan.options, strategy_options(plan.arguments));

@@ -64,6 +64,25 @@ class Lines(unittest.TestCase):
         self.assertEqual((r["id"], r["result"]["structuredContent"]["status"]), (2, "correct"))
         self.assertTrue((self.folder / "store/fiel.db").exists())
 
+    def test_what_a_candidate_prints_or_does_is_no_line_of_the_servers(self):
+        line = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {}})
+        head = ("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n"
+                f"static const char kLine[] = {json.dumps(line)} \"\\n\";\n"
+                "static void say(int fd) { (void)!write(fd, kLine, strlen(kLine)); }\n")
+        begin = RIGHT.index("{", RIGHT.index("fiel_run(")) + 1
+
+        def with_first(words):
+            return head + RIGHT[:begin] + words + RIGHT[begin:]
+        kernels = [(with_first("say(1); say(2); puts(kLine); fflush(stdout);"), "correct"),
+                   (with_first("say(1); say(2); abort();"), "runtime_error"),
+                   (with_first("for (int fd = 1; fd < 256; ++fd) say(fd);"), "tampering"), (RIGHT, "correct")]
+        for number, (kernel, status) in enumerate(kernels, 7):
+            self.call(number, "verify", task="softmax", kernel=kernel, wait_s=300)
+            answer = self.receive()
+            self.assertEqual((answer["id"], answer["result"]["structuredContent"]["status"]), (number, status))
+        self.server.stdin.close()
+        self.assertEqual(self.server.stdout.read(), b"")
+
     def test_it_ends_with_its_input_and_takes_its_work_along(self):
         self.call(1, "verify", task="softmax", kernel=RIGHT, wait_s=300)
         time.sleep(0.3)

@@ -210,6 +210,12 @@ class Models(Case):
             p = self.fiel("search", *task, *words, code=2)
             self.assertIn("error:", p.stderr, words)
 
+    def test_a_pytorch_task_is_refused_by_name(self):
+        for words in ([], ["--proposer", "llm", "--script", "answers.jsonl"]):
+            p = self.fiel("search", str(SOURCE / "examples/torch/scaled_sum/task.py"), *words, code=2)
+            self.assertIn("this is a PyTorch task", p.stderr)
+            self.assertIn("fiel agent", p.stderr)
+
 
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)

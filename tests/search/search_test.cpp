@@ -334,6 +334,43 @@ TEST(ModelProposer, AsksWithTheJudgesWordsAndWithoutReasoning) {
   EXPECT_THAT(model.requests[1].messages[0].text, Not(HasSubstr("secret thoughts")));
 }
 
+TEST(ModelProposer, CrossingShowsBothParentsAndMutationOne) {
+  Canned model;
+  ModelProposer proposer(model, "TASK", "SKELETON", {});
+  History history(3);
+  for (size_t i = 0; i < history.size(); ++i) {
+    history[i].number = static_cast<uint32_t>(i + 1);
+    history[i].source = "SOURCE-" + std::to_string(i + 1);
+    history[i].outcome.status = "correct";
+    history[i].outcome.feedback = "WORDS-" + std::to_string(i + 1);
+  }
+  struct Row {
+    Operation operation;
+    std::vector<const Candidate*> parents;
+    std::vector<const char*> said, unsaid;
+  };
+  const Row rows[] = {
+      {Operation::cross,
+       {&history[2], &history[0]},
+       {"# First kernel", "SOURCE-3", "WORDS-3", "# Second kernel", "SOURCE-1", "WORDS-1",
+        "Write one kernel that has what is good of both."},
+       {"SOURCE-2", "WORDS-2", "SKELETON", "What was tried"}},
+      {Operation::mutate,
+       {&history[1]},
+       {"# Kernel", "SOURCE-2", "WORDS-2", "Change one thing that matters about this kernel"},
+       {"SOURCE-1", "SOURCE-3", "SKELETON", "What was tried", "good of both"}}};
+  for (const Row& row : rows) {
+    ASSERT_TRUE(proposer.propose({row.operation, row.parents, history, Dice(1, 1)}).proposal);
+    const std::string& prompt = model.requests.back().messages[0].text;
+    EXPECT_THAT(prompt, HasSubstr("TASK"));
+    for (const char* words : row.said) EXPECT_THAT(prompt, HasSubstr(words));
+    for (const char* words : row.unsaid) EXPECT_THAT(prompt, Not(HasSubstr(words)));
+  }
+  // In the order in which they are given.
+  const std::string& crossed = model.requests[0].messages[0].text;
+  EXPECT_LT(crossed.find("SOURCE-3"), crossed.find("SOURCE-1"));
+}
+
 TEST(ModelProposer, AnAnswerWithoutAKernelIsAMissAndABrokenEndpointAnEnd) {
   Canned model;
   model.text = "I will not.";

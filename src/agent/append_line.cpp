@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,15 +13,37 @@
 
 namespace fiel::agent {
 namespace fs = std::filesystem;
+namespace {
+
+/// All of it, and with `sync` on the disk; else what went wrong. A disk that fills takes a part
+/// first and refuses the rest.
+int write_all(int fd, std::string_view bytes, bool sync) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n == 0 ? EIO : errno;
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  // Not every file can be synced (EINVAL: a pipe); where it can, what could not be stored is lost.
+  if (sync && ::fdatasync(fd) != 0 && errno != EINVAL) return errno;
+  return 0;
+}
+
+}  // namespace
 
 Status append_line(const fs::path& file, const std::string& line, bool sync) {
-  const std::string bytes = line + "\n";
-  Fd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (!fd || ::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+  const auto failure = [&](int why) {
     return fail(ErrorCode::io,
-                fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
-  if (sync) ::fdatasync(fd.get());
-  return {};
+                fmt::format("cannot write {}: {}", file.string(), std::strerror(why)));
+  };
+  const Fd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  struct stat before = {};
+  if (!fd || ::fstat(fd.get(), &before) != 0) return failure(errno);
+  const int why = write_all(fd.get(), line + "\n", sync);
+  if (why == 0) return {};
+  // Nothing stays of it: the next line would grow onto the piece, and no reader take either.
+  if (S_ISREG(before.st_mode) && ::ftruncate(fd.get(), before.st_size) != 0) return failure(errno);
+  return failure(why);
 }
 
 Result<std::vector<std::string>> whole_lines(const fs::path& file, uint64_t max_bytes) {

@@ -10,7 +10,8 @@
 
 namespace fiel::agent {
 
-/// One write to a file that only its owner may read. `sync`: on the disk before this returns.
+/// To a file that only its owner may read. `sync`: on the disk before this returns. Where it fails
+/// (a full disk takes half of a line) the file is as it was.
 Status append_line(const std::filesystem::path& file, const std::string& line, bool sync = false);
 
 /// The lines that are whole: a process killed in the middle of a line leaves a piece behind, which

@@ -5,18 +5,24 @@
 #include <filesystem>
 #include <memory>
 
+#include "agent/loop/atif.h"
 #include "agent/loop/episode.h"
 #include "agent/loop/external.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
 #include "cli/output_file.h"
+#include "cli/run_keeper.h"
 #include "judge/codes.h"
+#include "judge/environment.h"
 
 namespace fiel::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// The article's agents had six benchmark runs of each task.
+constexpr uint64_t kArticleKernels = 6;
 
 Result<agent::EpisodeOptions> episode_options(const Arguments& arguments, const Context& context) {
   agent::EpisodeOptions o;
@@ -46,6 +52,28 @@ Result<agent::EpisodeOptions> episode_options(const Arguments& arguments, const 
     context.story(fmt::format("{:>4}  {}\n", turn, what));
   };
   return o;
+}
+
+Result<agent::DeskOptions> desk_options_of(const Arguments& arguments) {
+  agent::DeskOptions o;
+  FIEL_TRY(const std::string preset, word_value(arguments, "--preset", {"article"}, ""));
+  const uint64_t usual = preset == "article" ? kArticleKernels : o.max_judged;
+  FIEL_TRY(const uint64_t kernels, unsigned_value(arguments, "--kernels", usual, 100'000));
+  o.max_judged = static_cast<uint32_t>(kernels);
+  return o;
+}
+
+/// What another agent's program does with its model cannot be seen or bounded from here: a flag
+/// that would be ignored is refused.
+Status check_external(const Arguments& arguments) {
+  std::vector<std::string> unknown = {
+      "--turns", "--tokens", "--cost", "--context", "--calls", "--atif", "--require-isolation"};
+  for (const Flag& f : model_flags()) unknown.push_back(f.name);
+  for (const std::string& flag : unknown)
+    if (arguments.has(flag))
+      return fail(ErrorCode::usage, fmt::format("{} says nothing to another agent's program", flag),
+                  "--wall and --kernels bound it; the rest is its own to be told");
+  return {};
 }
 
 /// The workspace that is there, or a new one made as `fiel init` makes it.
@@ -101,31 +129,55 @@ Result<int> report(const agent::EpisodeResult& r, const agent::Workspace& worksp
   return exit_code_of(r);
 }
 
-Result<int> run(const Arguments& arguments, const Context& context) {
+/// Everything that may be wrong with the words is said before a workspace is made.
+struct Plan {
+  agent::EpisodeOptions options;
+  agent::DeskOptions desk;
+  std::optional<agent::AgentUser> user;  ///< of another agent's program
+};
+
+Result<Plan> plan_of(const Arguments& arguments, const Context& context) {
   if (arguments.positional.size() != 1)
     return fail(ErrorCode::usage, "'fiel agent' needs a task",
                 "fiel agent tasks/softmax.toml --model NAME");
-  FIEL_TRY(agent::EpisodeOptions options, episode_options(arguments, context));
-  std::unique_ptr<ChosenModel> chosen;
-  if (!arguments.has("--external")) {
-    FIEL_TRY(chosen, model_of(arguments, context));
+  Plan plan;
+  FIEL_TRY(plan.options, episode_options(arguments, context));
+  FIEL_TRY(plan.desk, desk_options_of(arguments));
+  const auto user = arguments.value("--agent-user");
+  if (user && !arguments.has("--external"))
+    return fail(ErrorCode::usage, "--agent-user is for --external",
+                "the model's own commands run in the sandbox");
+  if (arguments.has("--external")) FIEL_TRY_STATUS(check_external(arguments));
+  if (user) {
+    FIEL_TRY(plan.user, agent::find_agent_user(*user));
   }
+  return plan;
+}
+
+Result<int> run_other(const std::string& command, const Plan& plan, const Arguments& arguments,
+                      const Context& context) {
   FIEL_TRY(const agent::Workspace workspace, workspace_of(arguments, context));
-  agent::DeskOptions desk_options;
-  FIEL_TRY(const uint64_t kernels, unsigned_value(arguments, "--kernels", 100, 100'000));
-  desk_options.max_judged = static_cast<uint32_t>(kernels);
-  FIEL_TRY(agent::Desk desk, agent::Desk::open(workspace, desk_options));
-  if (const auto command = arguments.value("--external")) {
-    FIEL_TRY(const agent::EpisodeResult r,
-             run_external({*command, options.max_wall_ms, context.interrupted}, workspace, desk));
-    return report(r, workspace, arguments, context);
-  }
-  if (chosen->script != nullptr) {
-    FIEL_TRY(const agent::Trajectory before, agent::Trajectory::open(workspace.trajectory()));
-    chosen->script->skip(before.turns());
-  }
-  options.about = Json::object({{"task", arguments.positional[0]}});
-  agent::Episode episode(workspace, desk, *chosen->model, options);
+  FIEL_TRY(agent::Desk desk, agent::Desk::open(workspace, plan.desk));
+  if (plan.user) FIEL_TRY_STATUS(give_workspace(workspace, *plan.user));
+  FIEL_TRY(const agent::EpisodeResult r,
+           run_external({command, plan.options.max_wall_ms, plan.user, context.interrupted},
+                        workspace, desk));
+  return report(r, workspace, arguments, context);
+}
+
+Result<int> run(const Arguments& arguments, const Context& context) {
+  FIEL_TRY(Plan plan, plan_of(arguments, context));
+  if (const auto command = arguments.value("--external"))
+    return run_other(*command, plan, arguments, context);
+  FIEL_TRY(const std::unique_ptr<ChosenModel> chosen, model_of(arguments, context));
+  FIEL_TRY(const agent::Workspace workspace, workspace_of(arguments, context));
+  FIEL_TRY(agent::Desk desk, agent::Desk::open(workspace, plan.desk));
+  FIEL_TRY(const agent::Trajectory before, agent::Trajectory::open(workspace.trajectory()));
+  chosen->skip(before.turns());
+  plan.options.about = Json::object({{"task", arguments.positional[0]},
+                                     {"session", fresh_run_name(arguments.positional[0], now_ms())},
+                                     {"fiel_version", judge::describe_environment().fiel_version}});
+  agent::Episode episode(workspace, desk, *chosen->model, plan.options);
   FIEL_TRY(const agent::EpisodeResult r, episode.run());
   return report(r, workspace, arguments, context);
 }
@@ -138,11 +190,13 @@ std::vector<Flag> flags() {
       {"--turns", "N", "of the model (200)"},
       {"--tokens", "N", "input and output of all requests (no limit)"},
       {"--cost", "AMOUNT", "in the currency of --prices (no limit)"},
-      {"--wall", "SECONDS", "of this run (no limit)"},
+      {"--wall", "SECONDS", "of the run, resumed or not (no limit)"},
       {"--kernels", "N", "that may be judged (100)"},
+      {"--preset", "NAME", "article: --kernels 6, its budget of benchmark runs"},
       {"--context", "TOKENS", "that the model takes (131072)"},
       {"--calls", "NAME", "native (default), both: also calls in the text, text: only those"},
       {"--external", "CMD", "another agent's program: 'their-agent {workspace}'"},
+      {"--agent-user", "NAME", "whose account that program runs under (root)"},
       {"--atif", "FILE", "also write the trajectory as ATIF"},
       {"--layout", "NAME", "of the workspace: fiel (default), cuda-agent"},
       {"--device", "NAME", "that the judge uses"},

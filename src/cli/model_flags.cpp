@@ -73,13 +73,15 @@ Result<std::unique_ptr<ChosenModel>> model_of(const Arguments& arguments, const 
     context.story(fmt::format("model: {}: {}; again in {:.0f} s\n", name_of(f.kind),
                               printable(f.message, 200), static_cast<double>(wait_ms) / 1000));
   };
+  p->http = model.get();
   p->model = std::move(model);
   return p;
 }
 
 void ChosenModel::skip(size_t answers) {
   if (script != nullptr) script->skip(answers);
-  if (replay != nullptr) replay->skip(answers);
+  if (replay == nullptr) return;
+  for (const auto& [status, body] : replay->skip(answers)) http->relearn(status, body);
 }
 
 std::vector<Flag> model_flags() {

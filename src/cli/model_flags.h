@@ -22,6 +22,7 @@ struct ChosenModel {
   std::unique_ptr<agent::Model> model;
   agent::ScriptedModel* script = nullptr;
   agent::ReplayTransport* replay = nullptr;
+  agent::HttpModel* http = nullptr;
   /// Of a run that goes on: answers that were given before.
   void skip(size_t answers);
 };

@@ -24,8 +24,14 @@ Result<int> run_daemon(const Arguments& arguments, const Context& context) {
     context.story(fmt::format("{}: {}\n", name_of(verb), printable(split(f.text, '\n')[0], 200)));
     return f;
   };
-  FIEL_TRY_STATUS(agent::serve(workspace.socket(), answer,
-                               [&] { return context.interrupted && context.interrupted(); }));
+  std::optional<agent::AgentUser> user;
+  if (const auto name = arguments.value("--agent-user")) {
+    FIEL_TRY(user, agent::find_agent_user(*name));
+    FIEL_TRY_STATUS(give_workspace(workspace, *user));
+  }
+  FIEL_TRY_STATUS(agent::serve(
+      workspace.socket(), answer, [&] { return context.interrupted && context.interrupted(); },
+      user));
   return 0;
 }
 
@@ -38,9 +44,14 @@ Result<int> run_ask(const Arguments& arguments, const Context& context) {
     return fail(ErrorCode::usage,
                 fmt::format("there is no verb '{}'", printable(arguments.positional[1], 60)),
                 "compile, verify, bench, profile, submit");
-  FIEL_TRY(const agent::Workspace workspace, agent::Workspace::open(arguments.positional[0]));
+  // Another user's agent cannot see whether there is more to this workspace.
+  const auto socket = agent::socket_of(arguments.positional[0]);
+  if (std::error_code error; !std::filesystem::exists(socket.parent_path(), error))
+    return fail(ErrorCode::not_found,
+                fmt::format("{} is no workspace", printable(arguments.positional[0], 300)),
+                "make one: fiel init TASK --workspace DIR");
   FIEL_TRY(const agent::Feedback f,
-           agent::ask_daemon(workspace.socket(), *verb, arguments.value("--note").value_or("")));
+           agent::ask_daemon(socket, *verb, arguments.value("--note").value_or("")));
   context.print(f.text);
   return f.good ? 0 : 1;
 }
@@ -48,13 +59,15 @@ Result<int> run_ask(const Arguments& arguments, const Context& context) {
 }  // namespace
 
 Command daemon_command() {
-  return {{"daemon",
-           "WORKSPACE",
-           "the judge of a workspace, for its bin/verify and the like",
-           {{"--kernels", "N", "that may be judged in all (100)"}},
-           "Listens beside the workspace, not in it, until it is interrupted. References, hidden\n"
-           "shapes, seeds and verdicts stay on this side."},
-          run_daemon};
+  return {
+      {"daemon",
+       "WORKSPACE",
+       "the judge of a workspace, for its bin/verify and the like",
+       {{"--kernels", "N", "that may be judged in all (100)"},
+        {"--agent-user", "NAME", "whose agent works there: gets the workspace, may ask (root)"}},
+       "Listens beside the workspace, not in it, until it is interrupted. References, hidden\n"
+       "shapes, seeds and verdicts stay on this side."},
+      run_daemon};
 }
 
 Command ask_command() {

@@ -6,7 +6,9 @@ usage: black_box.py FIEL SOURCE_DIR [TestClass[.test_name]]
 import json
 import os
 import pathlib
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -33,25 +35,46 @@ class Case(unittest.TestCase):
             self.assertEqual(p.returncode, code, p.stdout + p.stderr)
         return p
 
+    def wait_until(self, true):
+        for _ in range(2400):
+            if true():
+                return
+            time.sleep(0.05)
+        self.fail("it did not come to that")
+
+    def running(self):
+        """Command lines of all processes, each with its working folder."""
+        found = []
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                found.append(f"{words} cwd {os.readlink(process / 'cwd')}")
+            except OSError:
+                pass
+        return found
+
     def fiel(self, *words, **more):
         return self.run_words(FIEL, *words, **more)
 
 
-class Workspaces(Case):
-    def setUp(self):
-        super().setUp()
-        self.fiel("init", TASK, "--workspace", str(self.work))
-
+class Daemons(Case):
     def start_daemon(self, *words):
         daemon = subprocess.Popen([FIEL, "daemon", str(self.work), *words], stderr=subprocess.PIPE, text=True)
         self.addCleanup(daemon.stderr.close)
         self.addCleanup(daemon.wait)
         self.addCleanup(daemon.send_signal, signal.SIGINT)
-        for _ in range(600):
-            if (self.folder / ".work.fiel/judge.sock").exists():
-                return
-            time.sleep(0.05)
-        self.fail("no socket")
+        self.wait_until(self.is_served)
+        return daemon
+
+    def is_served(self):
+        with socket.socket(socket.AF_UNIX) as s:
+            return s.connect_ex(str(self.folder / ".work.ask/judge.sock")) == 0
+
+
+class Workspaces(Daemons):
+    def setUp(self):
+        super().setUp()
+        self.fiel("init", TASK, "--workspace", str(self.work))
 
     def test_the_skeleton_compiles_and_is_not_yet_right(self):
         self.start_daemon()
@@ -83,6 +106,26 @@ class Workspaces(Case):
         (self.work / "kernel.cu").write_text(RIGHT)
         self.run_words(str(self.work / "bin/verify"))
         self.assertIn("no judgements are left", self.run_words(str(self.work / "bin/verify"), code=1).stdout)
+
+    def test_a_daemon_that_is_killed_in_a_judgement_leaves_nothing_behind(self):
+        (self.work / "kernel.cu").write_text(RIGHT)
+        first = self.start_daemon()
+        self.run_words(str(self.work / "bin/verify"))
+        state = str(self.folder / ".work.fiel")
+        judging = lambda: [words for words in self.running() if f" judge {state}" in words or "bin/submit" in words]
+        asked = subprocess.Popen([str(self.work / "bin/submit")], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(asked.stderr.close)
+        self.wait_until(lambda: [words for words in judging() if f" judge {state}" in words])
+        first.kill()
+        self.assertNotEqual(asked.wait(timeout=60), 0)
+        self.assertIn("hung up", asked.stderr.read())
+        self.wait_until(lambda: not judging())
+        # What was judged is kept, what was not is not, and another daemon takes over its socket.
+        self.start_daemon()
+        self.run_words(str(self.work / "bin/submit"))
+        ledger = [json.loads(line) for line in (self.folder / ".work.fiel/ledger.jsonl").read_text().splitlines()]
+        self.assertEqual([(e["number"], e["verb"], e["status"]) for e in ledger],
+                         [(1, "verify", "correct"), (2, "submit", "correct")])
 
     def test_without_a_judge_the_commands_say_so(self):
         out = self.run_words(str(self.work / "bin/verify"), code=3)
@@ -136,10 +179,7 @@ class Agents(Case):
         script = self.script(turn("", write(RIGHT)), slow, turn("", ("submit", {})))
         words = [FIEL, "agent", TASK, "--workspace", str(self.work), "--script", script]
         first = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(1200):
-            if (self.work / "begun").exists():
-                break
-            time.sleep(0.05)
+        self.wait_until(lambda: (self.work / "begun").exists())
         first.kill()
         first.wait()
         r = self.agent("--script", script, "--resume")
@@ -147,29 +187,63 @@ class Agents(Case):
         lines = (self.folder / ".work.fiel/trajectory.jsonl").read_text()
         self.assertIn("interrupted: no result was kept", lines)
 
-    def test_a_replayed_endpoint_answers_in_the_place_of_a_model(self):
-        def exchange(name, arguments):
-            call = {"id": "a", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    def talk(self, *calls):
+        """A recording without requests: it answers whatever is asked."""
+        def exchange(number, name, arguments):
+            call = {"id": f"a{number}", "type": "function",
+                    "function": {"name": name, "arguments": json.dumps(arguments)}}
             body = {"choices": [{"index": 0, "message": {"content": None, "tool_calls": [call]},
                                  "finish_reason": "tool_calls"}], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
             return json.dumps({"response": {"status": 200, "headers": {"content-type": "application/json"},
                                             "body": json.dumps(body), "end": "complete"}})
-        replay = self.folder / "talk.jsonl"
-        replay.write_text("\n".join([exchange(*write(RIGHT)), exchange("submit", {})]) + "\n")
-        r = self.agent("--model", "m", "--replay", str(replay))
+        path = self.folder / "talk.jsonl"
+        path.write_text("".join(exchange(n, *c) + "\n" for n, c in enumerate(calls)))
+        return str(path)
+
+    def test_a_replayed_endpoint_answers_in_the_place_of_a_model(self):
+        r = self.agent("--model", "m", "--replay", self.talk(write(RIGHT), ("submit", {})))
         self.assertEqual((r["exit_status"], r["scored"]["status"]), ("submitted", "correct"))
         self.assertEqual(r["cost"]["input_tokens"], 14)
 
-    def test_a_live_endpoint_is_recorded_without_its_key(self):
+    def test_a_recording_that_ends_early_is_gone_on_with(self):
+        r = self.agent("--model", "m", "--replay", self.talk(write(RIGHT), ("verify", {})))
+        self.assertEqual((r["exit_status"], r["scored"]["verb"]), ("model_failed", "verify"))
+        # Played from its third answer on: from the first, the wrong kernel would be submitted.
+        r = self.agent("--model", "m", "--resume", "--replay", self.talk(write(WRONG), ("verify", {}), ("submit", {})))
+        self.assertEqual((r["exit_status"], r["turns"], r["scored"]["status"]), ("submitted", 3, "correct"))
+
+    def served(self, scenario):
+        """The address of a model server of our own."""
         server = subprocess.Popen([sys.executable, str(SOURCE / "tests/agent/model_server.py")],
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(server.stdout.close)
         self.addCleanup(server.wait)
         self.addCleanup(server.stdin.close)
-        port = server.stdout.readline().strip()
+        return f"http://127.0.0.1:{server.stdout.readline().strip()}/{scenario}/v1"
+
+    def writes_and_submits(self, api):
+        keys = {"OPENAI_API_KEY": "sk-secret-0123456789", "ANTHROPIC_API_KEY": "sk-secret-0123456789"}
+        r = self.agent("--api", api, "--model", "m", "--base-url", self.served("work"), "--prices", "3,0.3,15", env=keys)
+        self.assertEqual((r["exit_status"], r["turns"]), ("submitted", 2))
+        self.assertEqual((r["scored"]["verb"], r["scored"]["status"], r["scored"]["note"]),
+                         ("submit", "correct", "as the example"))
+        # Twice 11 tokens of input, 4 of them cached, and 5 of output.
+        self.assertEqual((r["cost"]["input_tokens"], r["cost"]["output_tokens"]), (22, 10))
+        self.assertAlmostEqual(r["cost"]["cost"], (14 * 3 + 8 * 0.3 + 10 * 15) / 1e6)
+
+    def test_over_chat_completions_a_kernel_is_written_and_submitted(self):
+        self.writes_and_submits("chat")
+
+    def test_over_responses_a_kernel_is_written_and_submitted(self):
+        self.writes_and_submits("responses")
+
+    def test_over_anthropics_messages_a_kernel_is_written_and_submitted(self):
+        self.writes_and_submits("anthropic")
+
+    def test_a_live_endpoint_is_recorded_without_its_key(self):
         record = self.folder / "talk.jsonl"
-        r = self.agent("--model", "m", "--base-url", f"http://127.0.0.1:{port}/hello/v1", "--record", str(record),
-                       code=5, env={"OPENAI_API_KEY": "sk-secret-0123456789"})
+        r = self.agent("--model", "m", "--base-url", self.served("hello"), "--record", str(record), code=5,
+                       env={"OPENAI_API_KEY": "sk-secret-0123456789"})
         self.assertEqual(r["exit_status"], "final_answer")
         self.assertIn("hel", record.read_text())
         for path in [record, *(self.folder / ".work.fiel").rglob("*"), *self.work.rglob("*")]:
@@ -186,17 +260,141 @@ class Agents(Case):
         log = (self.folder / ".work.fiel/external.log").read_text()
         self.assertIn("no judgements are left", log)
 
-    def test_a_program_that_does_not_end_is_ended(self):
-        r = self.agent("--external", "sleep 1000 & sleep 1000", "--wall", "1", code=5)
+    def test_a_program_that_does_not_end_is_ended_with_all_that_it_started(self):
+        # In its group; in a session of its own; without a parent; and starting itself again and again.
+        again = "import os, time\nwhile True:\n    if os.fork(): os._exit(0)\n    os.setsid(); time.sleep(0.001)\n"
+        (self.folder / "again.py").write_text(again)
+        mark = f"{self.folder}/again.py"
+        command = (f"sleep 1001 & setsid sleep 1002 & (setsid sh -c 'sleep 1003; : {mark}' &) ; "
+                   f"python3 {mark} & sleep 1004")
+        r = self.agent("--external", command, "--wall", "2", code=5)
         self.assertEqual(r["exit_status"], "wall_limit")
+        left = [words for words in self.running() if mark in words or words.endswith(f"cwd {self.work}")]
+        self.assertEqual(left, [])
+
+    def test_an_agent_that_deletes_its_workspace_is_scored_by_what_was_judged(self):
+        script = self.script(turn("", write(RIGHT), ("verify", {})),
+                             turn("", ("shell", {"command": "rm -rf ./* ./.[!.]*; cd /; rm -rf /kernel"}),
+                                  ("verify", {"note": "of nothing"})),
+                             turn("", write(RIGHT), ("submit", {})))
+        r = self.agent("--script", script)
+        self.assertEqual((r["exit_status"], r["scored"]["number"], r["scored"]["status"]), ("submitted", 2, "correct"))
+        self.assertIn("bin/verify", r["changed_fixed_files"])
+        self.assertTrue(os.access(self.work / "bin/verify", os.X_OK))
+
+    def test_another_program_that_deletes_its_workspace_is_scored_by_what_was_judged(self):
+        right = self.folder / "right.cu"
+        right.write_text(RIGHT)
+        r = self.agent("--external", f"cp '{right}' kernel.cu && bin/verify && rm -rf {{workspace}} && exit 7")
+        self.assertEqual((r["exit_status"], r["detail"], r["scored"]["verb"]), ("final_answer", "exit code 7", "verify"))
+        self.assertFalse(self.work.exists())
+
+    def test_what_a_program_leaves_behind_is_ended_too(self):
+        r = self.agent("--external", "setsid sleep 1005 & exit 0", code=5)
+        self.assertEqual((r["exit_status"], r["detail"]), ("final_answer", "exit code 0"))
+        self.assertEqual([words for words in self.running() if words.endswith(f"cwd {self.work}")], [])
+
+    def test_budgets_that_do_not_reach_another_program_are_refused(self):
+        for words in (["--turns", "3"], ["--tokens", "3"], ["--cost", "1", "--prices", "1,2"], ["--calls", "text"],
+                      ["--model", "m"], ["--atif", "a.json"], ["--require-isolation"]):
+            p = self.fiel("agent", TASK, "--workspace", str(self.work), "--external", "true", *words, code=2)
+            self.assertIn(f"{words[0]} says nothing", p.stderr)
+            self.assertFalse(self.work.exists(), words)
+
+    def test_the_articles_preset_is_six_judged_kernels(self):
+        seven = [turn("", ("verify", {"note": str(n)})) for n in range(7)]
+        r = self.agent("--script", self.script(turn("", write("int broken = ;\n")), *seven), "--preset", "article", code=None)
+        self.assertEqual((r["exit_status"], r["turns"], r["scored"]["number"]), ("kernel_limit", 7, 6))
+
+    def test_an_agent_of_another_user_reaches_the_judge_and_not_its_folder(self):
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        if os.geteuid() != 0 or subprocess.run([*nobody, FIEL, "version"], capture_output=True).returncode != 0:
+            self.skipTest("only root can start a program as another user, and nobody must be able to run fiel")
+        self.folder.chmod(0o755)
+        right = self.folder / "right.cu"
+        right.write_text(RIGHT)
+        state = self.folder / ".work.fiel"
+        command = (f"id -un; cp '{right}' kernel.cu; bin/verify; ls {state}; cat {state}/verdicts/1.json; "
+                   f"echo x >> {state}/ledger.jsonl; touch {self.folder}/.work.ask/x; rm -f {self.folder}/.work.ask/*; "
+                   f"bin/submit")
+        r = self.agent("--external", command, "--agent-user", "nobody")
+        log = (state / "external.log").read_text()
+        self.assertEqual((r["exit_status"], r["scored"]["status"]), ("submitted", "correct"), log)
+        self.assertTrue(log.startswith("nobody\n"), log)
+        self.assertEqual(log.count("ermission denied"), 4, log)
+        self.assertNotIn("seed", log)
 
     def test_misuse_is_named(self):
         for words in (["--model", "m", "--cost", "3", "--base-url", "http://x"], [], ["--script", "missing"],
+                      ["--external", "true", "--preset", "articel"], ["--script", "x", "--agent-user", "nobody"],
+                      ["--external", "true", "--agent-user", "no-such-user"], ["--external", "true", "--agent-user", "root"],
                       ["--model", "m", "--base-url", "ftp://x"], ["--model", "m", "--api", "chatt"]):
             p = self.fiel("agent", TASK, "--workspace", str(self.work), *words, code=2,
                           env={"OPENAI_API_KEY": ""})
             self.assertIn("error:", p.stderr)
             self.assertFalse(self.work.exists(), words)
+
+
+SCALED_SUM = SOURCE / "examples/torch/scaled_sum"
+
+
+def has_torch():
+    words = [os.environ.get("FIEL_PYTHON", "python3"), "-c", "import torch"]
+    return subprocess.run(words, capture_output=True).returncode == 0
+
+
+class TorchWorkspaces(Daemons):
+    def setUp(self):
+        super().setUp()
+        if not has_torch():
+            self.skipTest("no Python with PyTorch: name one by FIEL_PYTHON")
+
+    def asked(self, verb, code=0):
+        return self.run_words(str(self.work / "bin" / verb), code=code, timeout=900).stdout
+
+    def ledger(self):
+        lines = (self.folder / ".work.fiel/ledger.jsonl").read_text().splitlines()
+        return [(e["verb"], e["status"]) for e in map(json.loads, lines)]
+
+    def test_a_module_goes_from_skeleton_to_submission_and_out_as_a_folder(self):
+        self.fiel("init", str(SCALED_SUM / "task.py"), "--workspace", str(self.work), "--device", "cpu")
+        self.start_daemon()
+        self.assertIn("built in", self.asked("compile"))  # the skeleton
+        kernel = self.work / "kernel.py"
+        kernel.write_text("import torch\nclass Other(torch.nn.Module): pass\n")
+        self.assertIn("ModelNew", self.asked("compile", code=1))
+        kernel.write_text((SCALED_SUM / "ignores_alpha.py").read_text())
+        self.assertIn("verdict: incorrect", self.asked("verify", code=1))
+        kernel.write_text((SCALED_SUM / "plain.py").read_text())
+        self.assertIn("verdict: correct", self.asked("verify"))
+        self.assertIn("verdict: correct", self.asked("submit"))
+        self.assertEqual(self.ledger(), [("verify", "incorrect"), ("verify", "correct"), ("submit", "correct")])
+        out = self.folder / "out"
+        self.fiel("init", str(self.work), "--export-cuda-agent", str(out))
+        self.assertEqual((out / "model_new.py").read_text(), (SCALED_SUM / "plain.py").read_text())
+        self.assertEqual((out / "model.py").read_text(), (SCALED_SUM / "task.py").read_text())
+
+    def test_a_cuda_agent_folder_comes_in_is_built_judged_and_goes_out(self):
+        theirs = self.folder / "theirs"
+        shutil.copytree(SCALED_SUM / "work_folder", theirs)
+        shutil.copy(SCALED_SUM / "task.py", theirs / "model.py")
+        self.fiel("init", str(theirs), "--workspace", str(self.work), "--device", "cpu")
+        self.start_daemon()
+        source = self.work / "kernels/scaled_sum.cpp"
+        right = source.read_text()
+        source.write_text(right + "\nint broken = ;\n")
+        self.assertRegex(self.asked("compile", code=1), r"scaled_sum.cpp:\d+.*error")
+        source.write_text(right)
+        self.assertIn("built in", self.asked("compile"))
+        self.assertFalse((self.folder / ".work.fiel/ledger.jsonl").exists())  # nothing was judged
+        self.assertIn("verdict: correct", self.asked("submit"))
+        self.assertEqual(self.ledger(), [("submit", "correct")])
+        out = self.folder / "out"
+        self.fiel("init", str(self.work), "--export-cuda-agent", str(out))
+        names = [str(p.relative_to(theirs)) for p in sorted(theirs.rglob("*")) if p.is_file()]
+        self.assertEqual([str(p.relative_to(out)) for p in sorted(out.rglob("*")) if p.is_file()], names)
+        for name in names:
+            self.assertEqual((out / name).read_text(), (theirs / name).read_text(), name)
 
 
 class Words(Case):

@@ -299,6 +299,50 @@ TEST(HttpModel, ARecordedConversationPlaysAgainAndOnlyThatOne) {
             "replay");
 }
 
+TEST(HttpModel, NoRequestAndNoWaitGoesBeyondTheTimeThatIsLeft) {
+  // A drip that never ends, stopped by what is left and not by the client's twenty minutes.
+  ChatRequest request{.system = "s", .messages = {user_message("hi")}};
+  request.timeout_ms = 700;
+  Client drip("drip");
+  EXPECT_EQ(failure_of(drip.model.complete(request)), "out_of_time");
+
+  int64_t clock = 0;
+  Client down("down");
+  down.model.now_ms = [&] { return clock; };
+  down.model.sleep = [&](int64_t ms) {
+    down.waits.push_back(ms);
+    clock += ms;
+  };
+  request.timeout_ms = 5000;
+  EXPECT_EQ(failure_of(down.model.complete(request)), "out_of_time");
+  EXPECT_EQ(down.waits, (std::vector<int64_t>{1000, 2000}));  // four more would be too late
+}
+
+Json exchange(const char* body, int status, const char* answer) {
+  return Json::object(
+      {{"request", Json::object({{"body", body}})},
+       {"response", Json::object({{"status", status}, {"body", answer}, {"end", "complete"}})}});
+}
+
+TEST(Replay, AResumedRunGoesOnBehindWhatWasAnswered) {
+  const std::vector<Json> talk = {exchange("one", 400, "max_completion_tokens"),
+                                  exchange("one'", 200, "cut short"),
+                                  exchange("one'", 503, "busy"),
+                                  exchange("one'", 200, "first"),
+                                  exchange("two", 503, "busy"),
+                                  exchange("two", 200, "second")};
+  for (const auto& [answers, played] :
+       std::vector<std::pair<size_t, size_t>>{{0, 0}, {1, 5}, {2, 6}, {9, 6}}) {
+    ReplayTransport replay(talk);
+    const auto refusals = replay.skip(answers);
+    EXPECT_EQ(replay.played(), played) << answers;
+    ASSERT_EQ(refusals.empty(), answers == 0);
+    if (answers > 0) {
+      EXPECT_EQ(refusals[0].body, "max_completion_tokens");
+    }
+  }
+}
+
 TEST(CostMeter, CachedTokensCostTheirOwnPrice) {
   const auto prices = parse_prices("3,0.3,15");
   ASSERT_TRUE(prices);

@@ -6,9 +6,11 @@
 #include <fstream>
 #include <set>
 
+#include "agent/loop/atif.h"
 #include "agent/loop/episode.h"
 #include "agent/loop/text_calls.h"
 #include "agent/model/wire.h"
+#include "full_disk.h"
 #include "workspace_fixture.h"
 
 namespace fiel::agent {
@@ -140,9 +142,11 @@ TEST_F(LoopTest, TheLastJudgedKernelIsScoredNotTheBest) {
 }
 
 TEST_F(LoopTest, BudgetsHaveNames) {
-  const auto reads = [](const ChatRequest&) -> Completion {
+  int64_t clock = 0;
+  const auto reads = [&](const ChatRequest&) -> Completion {
     Reply r = says("", {{"read", R"({"path":"kernel.cu"})"}});
     r.usage = {1000, 0, 0, 100, true};
+    clock += 400;
     return r;
   };
   struct Row {
@@ -150,21 +154,141 @@ TEST_F(LoopTest, BudgetsHaveNames) {
     ExitStatus status;
     uint32_t turns;
   };
-  int64_t clock = 0;
   std::vector<Row> rows(4);
   rows[0] = {{.max_turns = 3}, ExitStatus::turn_limit, 3};
   rows[1] = {{.max_tokens = 5000}, ExitStatus::token_limit, 5};
   rows[2] = {{.max_cost = 0.01, .prices = Prices{3, 3, 3, 15}}, ExitStatus::cost_limit, 3};
-  rows[3] = {{.max_wall_ms = 1000}, ExitStatus::wall_limit, 2};
+  rows[3] = {{.max_wall_ms = 1000}, ExitStatus::wall_limit, 3};
   for (Row& row : rows) {
     std::filesystem::remove(workspace_->trajectory());
-    row.options.now_ms = [&] { return clock += 400; };
+    row.options.now_ms = [&] { return clock; };
     FakeModel model(reads);
     const EpisodeResult r = play(model, row.options);
     EXPECT_EQ(name_of(r.status), name_of(row.status));
     EXPECT_EQ(r.turns, row.turns) << name_of(row.status);
     EXPECT_FALSE(r.scored);
   }
+}
+
+TEST_F(LoopTest, TheBudgetOfJudgedKernelsEndsIt) {
+  FakeModel model([](const ChatRequest&) {
+    return says("", {{"verify", "{}"}, {"compile", "{}"}, {"profile", "{}"}});
+  });
+  Desk d = desk(correct(), 6);
+  const auto r = Episode(*workspace_, d, model, {.judge_best_again = false}).run();
+  ASSERT_TRUE(r);
+  EXPECT_EQ(r->status, ExitStatus::kernel_limit);
+  EXPECT_EQ(r->turns, 6u);  // compile and profile judge nothing
+  EXPECT_EQ(d.ledger().entries().size(), 6u);
+  ASSERT_TRUE(r->scored);
+  EXPECT_EQ(r->scored->number, 6u);
+}
+
+TEST_F(LoopTest, WhatIsLeftOfTheWallTimeBoundsRequestsAndJudgements) {
+  int64_t clock = 0;
+  std::vector<int64_t> requests, judgements;
+  FakeModel model([&](const ChatRequest& q) -> Completion {
+    requests.push_back(q.timeout_ms);
+    clock += 3000;
+    return says("", {{"verify", "{}"}, {"verify", "{}"}});
+  });
+  DeskOptions o;
+  o.fiel = [&](const std::vector<std::string>&, int64_t timeout_ms) -> Result<ProcessResult> {
+    judgements.push_back(timeout_ms);
+    clock += 4000;
+    ProcessResult p;
+    p.exit_code = 0;
+    p.out = R"({"status":"correct"})";
+    return p;
+  };
+  auto d = Desk::open(*workspace_, o);
+  EpisodeOptions options{.max_wall_ms = 10'000};
+  options.now_ms = [&] { return clock; };
+  const auto r = Episode(*workspace_, *d, model, options).run();
+  ASSERT_TRUE(r);
+  EXPECT_EQ(r->status, ExitStatus::wall_limit);
+  EXPECT_EQ(requests, (std::vector<int64_t>{10'000}));
+  // The last one judges the best again: the score is not the agent's time.
+  EXPECT_EQ(judgements, (std::vector<int64_t>{7000, 3000, 900'000}));
+}
+
+TEST_F(LoopTest, AModelThatRunsOutOfTimeIsTheWallLimit) {
+  FakeModel model([](const ChatRequest&) -> Completion {
+    return tl::unexpected(ModelFailure{FailureKind::out_of_time, "slow", 0, -1});
+  });
+  EXPECT_EQ(play(model, {.max_wall_ms = 1000}).status, ExitStatus::wall_limit);
+}
+
+TEST_F(LoopTest, WallTimeGoesOnWhereARunIsResumed) {
+  int64_t clock = 0;
+  bool stop = false;
+  FakeModel model([&](const ChatRequest&) -> Completion {
+    clock += 400;
+    stop = true;
+    return says("", {{"read", R"({"path":"kernel.cu"})"}});
+  });
+  EpisodeOptions options{.max_wall_ms = 1000};
+  options.now_ms = [&] { return clock; };
+  options.interrupted = [&] { return stop; };
+  for (const uint32_t turns : {1u, 2u}) {
+    stop = false;
+    const EpisodeResult r = play(model, options);
+    EXPECT_EQ(r.status, ExitStatus::interrupted);
+    EXPECT_EQ(r.turns, turns);
+    clock += 1'000'000;  // nobody was at work
+  }
+  stop = false;
+  options.interrupted = {};
+  const EpisodeResult r = play(model, options);
+  EXPECT_EQ(r.status, ExitStatus::wall_limit);
+  EXPECT_EQ(r.turns, 3u);
+}
+
+TEST_F(LoopTest, ARunWhoseEndpointFailedGoesOnOnceItIsBack) {
+  bool down = false;
+  int turn = 0;
+  FakeModel model([&](const ChatRequest& q) -> Completion {
+    expect_paired_on_the_wire(q);
+    if (down) return tl::unexpected(ModelFailure{FailureKind::unreachable, "gone", 0, -1});
+    down = ++turn == 1;
+    if (turn == 2) return says("", {{"submit", "{}"}});
+    return says("", {{"write", R"({"path":"kernel.cu","text":"judged"})"}, {"verify", "{}"}});
+  });
+  const EpisodeResult out = play(model);
+  EXPECT_EQ(out.status, ExitStatus::model_failed);
+  // What was judged before counts.
+  ASSERT_TRUE(out.scored);
+  EXPECT_EQ(out.scored->status, "correct");
+  down = false;
+  const EpisodeResult r = play(model);
+  EXPECT_EQ(r.status, ExitStatus::submitted);
+  EXPECT_EQ(r.turns, 2u);
+  EXPECT_EQ(r.scored->verb, "submit");
+}
+
+TEST_F(LoopTest, AFullDiskStopsTheRunAndLosesNothing) {
+  std::optional<FullDisk> full;
+  bool fill = true;
+  FakeModel model([&](const ChatRequest& q) -> Completion {
+    EXPECT_TRUE(is_paired(q.messages));
+    if (q.messages.size() == 1) return says("", {{"verify", R"({"note":"before"})"}});
+    if (fill) full.emplace(std::filesystem::file_size(workspace_->trajectory()) + 30);
+    return says("", {{"submit", "{}"}});
+  });
+  Desk d = desk(correct());
+  const auto stopped = Episode(*workspace_, d, model, {.judge_best_again = false}).run();
+  full.reset();
+  ASSERT_FALSE(stopped);
+  EXPECT_THAT(to_string(stopped.error()), HasSubstr("cannot write"));
+  EXPECT_THAT(trajectory().back(), ::testing::EndsWith("}"));
+  fill = false;
+  const EpisodeResult r = play(model);
+  EXPECT_EQ(r.status, ExitStatus::submitted);
+  const auto ledger = Ledger::open(workspace_->ledger());
+  ASSERT_TRUE(ledger);
+  ASSERT_EQ(ledger->entries().size(), 2u);
+  EXPECT_EQ(ledger->entries()[0].note, "before");
+  EXPECT_EQ(ledger->entries()[1].verb, "submit");
 }
 
 TEST_F(LoopTest, ThreeMalformedTurnsEndIt) {
@@ -311,6 +435,30 @@ TEST_F(LoopTest, TheListOfWhatToDoSurvivesCompactionAndResumption) {
   stop = false;
   play(model, options);
   EXPECT_TRUE(seen);
+}
+
+TEST_F(LoopTest, AtifHasEveryFieldThatReadersDemand) {
+  int turn = 0;
+  FakeModel model([&](const ChatRequest&) -> Completion {
+    if (++turn == 1) return says("", {{"read", "{\"path\":"}});
+    return says("", {{"submit", "{}"}});
+  });
+  EpisodeOptions options;
+  options.about = Json::object({{"session", "s-1"}, {"fiel_version", "1.2.3"}});
+  play(model, options);
+  auto t = Trajectory::open(workspace_->trajectory());
+  ASSERT_TRUE(t);
+  ASSERT_TRUE(t->add_message(2, tool_message("of nobody", "stray")));
+  const Json atif = to_atif(*t);
+  EXPECT_EQ(atif["schema_version"].as_string(), "ATIF-v1.4");
+  EXPECT_EQ(atif["session_id"].as_string(), "s-1");
+  EXPECT_EQ(atif["agent"]["version"].as_string(), "1.2.3");
+  const Json& malformed = atif["steps"].items()[1]["tool_calls"].items()[0];
+  EXPECT_EQ(malformed["arguments"], Json::object());
+  EXPECT_EQ(malformed["extra"]["arguments_text"].as_string(), "{\"path\":");
+  const Json& stray = atif["steps"].items()[2]["observation"]["results"].items()[1];
+  EXPECT_EQ(stray["content"].as_string(), "stray");
+  EXPECT_TRUE(stray["source_call_id"].is_null());
 }
 
 TEST_F(LoopTest, TheTrajectoryIsAlsoAtif) {

@@ -7,6 +7,7 @@ POST /SCENARIO/v1/chat/completions and the like. The standard library alone.
 from __future__ import annotations
 
 import json
+import pathlib
 import sys
 import threading
 import time
@@ -73,6 +74,58 @@ def anthropic_turn() -> list[str]:
         {"type": "message_stop"})
 
 
+def chat_calls(calls: list[tuple[str, dict]]) -> list[str]:
+    parts = [chunk({"role": "assistant", "content": "so"})]
+    for i, (name, arguments) in enumerate(calls):
+        text = json.dumps(arguments)
+        function = {"name": name, "arguments": text[:7]}
+        parts.append(chunk({"tool_calls": [{"index": i, "id": f"c{i}", "type": "function", "function": function}]}))
+        parts.append(chunk({"tool_calls": [{"index": i, "function": {"arguments": text[7:]}}]}))
+    return [*parts, chunk({}, "tool_calls"), USAGE, "data: [DONE]\n\n"]
+
+
+def responses_calls(calls: list[tuple[str, dict]]) -> list[str]:
+    items = [{"type": "function_call", "id": f"f{i}", "call_id": f"c{i}", "name": name, "arguments": json.dumps(a)}
+             for i, (name, a) in enumerate(calls)]
+    response = {"model": "served", "status": "completed", "output": items,
+                "usage": {"input_tokens": 11, "input_tokens_details": {"cached_tokens": 4}, "output_tokens": 5}}
+    return events({"type": "response.created", "response": {}},
+                  *({"type": "response.output_item.done", "item": item} for item in items),
+                  {"type": "response.completed", "response": response})
+
+
+def anthropic_calls(calls: list[tuple[str, dict]]) -> list[str]:
+    usage = {"input_tokens": 7, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 0, "output_tokens": 1}
+    out = [{"type": "message_start", "message": {"model": "served", "usage": usage}}]
+    for i, (name, arguments) in enumerate(calls):
+        block = {"type": "tool_use", "id": f"c{i}", "name": name, "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(arguments)}
+        out += [{"type": "content_block_start", "index": i, "content_block": block},
+                {"type": "content_block_delta", "index": i, "delta": delta}, {"type": "content_block_stop", "index": i}]
+    return events(*out, {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}},
+                  {"type": "message_stop"})
+
+
+def results_in(path: str, q: dict) -> dict[str, str]:
+    """Results of calls that a request carries, by the call's id, in the form of its format."""
+    if path == "v1/chat/completions":
+        return {m["tool_call_id"]: m["content"] for m in q["messages"] if m["role"] == "tool"}
+    if path == "v1/responses":
+        return {i["call_id"]: i["output"] for i in q["input"] if i.get("type") == "function_call_output"}
+    blocks = [b for m in q["messages"] if isinstance(m["content"], list) for b in m["content"]]
+    return {b["tool_use_id"]: json.dumps(b["content"]) for b in blocks if b["type"] == "tool_result"}
+
+
+def tools_in(path: str, q: dict) -> dict[str, dict]:
+    """Schemas of the tools that a request offers, by name."""
+    if path == "v1/chat/completions":
+        return {t["function"]["name"]: t["function"]["parameters"] for t in q["tools"]}
+    return {t["name"]: t["parameters" if path == "v1/responses" else "input_schema"] for t in q["tools"]}
+
+
+CALLS = {"v1/chat/completions": chat_calls, "v1/responses": responses_calls, "v1/messages": anthropic_calls}
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -137,6 +190,22 @@ class Handler(BaseHTTPRequestHandler):
         if count <= 2:
             return self.send_json(500, {"error": "oops"})
         self.stream(HELLO)
+
+    def on_work(self, count: int, q: dict) -> None:
+        """A model that writes a right kernel, and hands it in once it has seen that it was written."""
+        tools = tools_in(self.path_below, q)
+        assert tools["write"]["required"] == ["path", "text"] and "submit" in tools, tools
+        results = results_in(self.path_below, q)
+        if not results:
+            kernel = (pathlib.Path(__file__).parents[2] / "examples/softmax/simple.cu").read_text()
+            calls = [("write", {"path": "kernel.cu", "text": kernel}), ("read", {"path": "kernel.cu", "lines": 1})]
+        else:
+            assert sorted(results) == ["c0", "c1"] and "wrote" in results["c0"], results
+            calls = [("submit", {"note": "as the example"})]
+        self.stream(CALLS[self.path_below](calls))
+
+    def on_down(self, count: int, q: dict) -> None:
+        self.send_json(503, {"error": "down"})
 
     def on_cut(self, count: int, q: dict) -> None:
         self.stream(HELLO[:2] if count == 1 else HELLO, broken=count == 1)

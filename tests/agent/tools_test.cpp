@@ -87,13 +87,38 @@ TEST_F(ToolsTest, AShellCommandRunsInTheWorkspaceAndNowhereElse) {
   EXPECT_THAT(r.text, HasSubstr("err"));
   EXPECT_THAT(r.text, HasSubstr("exit code 3"));
   EXPECT_TRUE(workspace_->files().exists("made"));
-  if (sandbox::probe().level < sandbox::Level::namespaces) GTEST_SKIP() << "no namespaces here";
+}
+
+// With namespaces where they are to be had, and without them everywhere.
+TEST_F(ToolsTest, AShellCommandSeesNeitherTheJudgesFolderNorANetworkNorAKey) {
+  ::setenv("OPENAI_API_KEY", "sk-secret-0123456789", 1);
+  ASSERT_TRUE(write_file_atomic(workspace_->state() / "verdicts.txt", "seed 77123"));
   const std::string state = workspace_->state().string();
-  const ToolResult reach =
-      call("shell", (R"({"command":"ls )" + state + R"(; touch /usr/fiel-x; env"})").c_str());
-  EXPECT_THAT(reach.text, Not(HasSubstr("workspace.json")));
-  EXPECT_FALSE(std::filesystem::exists("/usr/fiel-x"));
-  EXPECT_THAT(reach.text, Not(HasSubstr("API_KEY")));
+  const std::string command =
+      "ls " + state + "; cat " + state + "/verdicts.txt; touch /usr/fiel-x " + state +
+      "/fiel-x; env\n" +
+      "python3 - <<'E'\n"
+      "import socket\n"
+      "for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, socket.AF_NETLINK):\n"
+      "  try: print(socket.socket(family), 'is open')\n"
+      "  except OSError as e: print('refused:', e.errno)\n"
+      "E\n";
+  for (const sandbox::Level level : {sandbox::Level::limits, sandbox::Level::namespaces}) {
+    ToolOptions options;
+    options.isolation.wanted = level;
+    if (level == sandbox::Level::namespaces && sandbox::probe().level < level) continue;
+    Toolbox tools(*workspace_, *desk_, options);
+    const Json arguments = Json::object({{"command", command}});
+    const ToolResult r = tools.call({"id", "shell", arguments, arguments.dump()});
+    EXPECT_THAT(r.text, Not(HasSubstr("workspace.json")));
+    EXPECT_THAT(r.text, Not(HasSubstr("77123")));
+    EXPECT_THAT(r.text, Not(HasSubstr("sk-secret")));
+    EXPECT_THAT(r.text, Not(HasSubstr("is open")));
+    EXPECT_THAT(r.text, HasSubstr("refused: 1\nrefused: 1\nrefused: 1\nrefused: 1"));
+    EXPECT_FALSE(std::filesystem::exists("/usr/fiel-x"));
+    EXPECT_FALSE(std::filesystem::exists(state + "/fiel-x"));
+  }
+  ::unsetenv("OPENAI_API_KEY");
 }
 
 TEST_F(ToolsTest, AFloodOfOutputIsCutAtTheTool) {
@@ -107,6 +132,14 @@ TEST_F(ToolsTest, ACommandThatHangsIsStopped) {
   const ToolResult r = call("shell", R"({"command":"echo begun; sleep 1000","timeout_s":1})");
   EXPECT_TRUE(r.failed);
   EXPECT_THAT(r.text, HasSubstr("begun"));
+  EXPECT_THAT(r.text, HasSubstr("out of time"));
+}
+
+TEST_F(ToolsTest, ACommandTakesNoLongerThanWhatIsLeftOfTheRun) {
+  Toolbox late(*workspace_, *desk_, ToolOptions{.left_ms = [] { return int64_t{300}; }});
+  const auto arguments = Json::parse(R"({"command":"sleep 1000"})");
+  const ToolResult r = late.call({"id", "shell", *arguments, arguments->dump()});
+  EXPECT_TRUE(r.failed);
   EXPECT_THAT(r.text, HasSubstr("out of time"));
 }
 

@@ -8,6 +8,7 @@
 
 #include "agent/append_line.h"
 #include "agent/workspace/daemon.h"
+#include "full_disk.h"
 #include "workspace_fixture.h"
 
 namespace fiel::agent {
@@ -54,6 +55,52 @@ TEST(AppendLine, APieceOfALineIsCutOff) {
   EXPECT_EQ(*whole_lines(file, 100), (std::vector<std::string>{"one", "two"}));
 }
 
+TEST(AppendLine, ALineThatDoesNotFitOnTheDiskLeavesNoPiece) {
+  auto folder = TempDir::create("fiel-test");
+  const auto file = folder->path() / "lines";
+  ASSERT_TRUE(append_line(file, "one", true));
+  {
+    const FullDisk full(7);  // "one\n" and three bytes more
+    const auto second = append_line(file, "a second line", true);
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code, ErrorCode::io);
+  }
+  EXPECT_EQ(*read_file(file), "one\n");
+  ASSERT_TRUE(append_line(file, "two", true));
+  EXPECT_EQ(*whole_lines(file, 100), (std::vector<std::string>{"one", "two"}));
+}
+
+TEST_F(WorkspaceTest, ALedgerThatTheDiskRefusedGoesOnOnceThereIsRoom) {
+  Desk first = desk(correct());
+  ASSERT_TRUE(first.ask(Verb::verify, "one").good);
+  const uint64_t bytes = fs::file_size(workspace_->ledger());
+  std::optional<FullDisk> full;
+  DeskOptions o;
+  o.fiel = [&](const std::vector<std::string>&, int64_t) -> Result<ProcessResult> {
+    full.emplace(bytes + 20);  // the disk fills while the kernel is judged
+    ProcessResult r;
+    r.exit_code = 0;
+    r.out = R"({"status":"correct"})";
+    return r;
+  };
+  auto second = Desk::open(*workspace_, o);
+  ASSERT_TRUE(second);
+  const Feedback refused = second->ask(Verb::verify, "two");
+  full.reset();
+  EXPECT_FALSE(refused.good);
+  EXPECT_THAT(refused.text, HasSubstr("cannot write"));
+  EXPECT_EQ(second->ledger().entries().size(), 1u);
+  const Feedback third = second->ask(Verb::verify, "three");
+  full.reset();
+  EXPECT_FALSE(third.good);  // full again
+  Desk after = desk(correct());
+  ASSERT_TRUE(after.ask(Verb::verify, "four").good);
+  ASSERT_EQ(after.ledger().entries().size(), 2u);
+  const auto read_again = Ledger::open(workspace_->ledger());
+  ASSERT_TRUE(read_again) << to_string(read_again.error());
+  EXPECT_EQ(read_again->entries().back().note, "four");
+}
+
 TEST_F(WorkspaceTest, HoldsTheTaskTheSkeletonAndTheInstructions) {
   const Folder& f = workspace_->files();
   for (const char* name : {"task.toml", "kernel.cu", "SKILL.md", "AGENTS.md", "fiel/kernel.h",
@@ -63,6 +110,14 @@ TEST_F(WorkspaceTest, HoldsTheTaskTheSkeletonAndTheInstructions) {
   EXPECT_TRUE(skill.starts_with("---\nname: write-gpu-kernel\ndescription: "));
   EXPECT_LT(std::count(skill.begin(), skill.end(), '\n'), 500);
   EXPECT_THAT(skill, HasSubstr("5 % faster than torch.compile"));
+  // Commands for programs, tools for models: each is told of both.
+  for (const char* name : {"SKILL.md", "AGENTS.md"}) {
+    EXPECT_THAT(*f.read(name, 1 << 20), HasSubstr("tools of the\nsame names"));
+    for (const char* verb : {"compile", "verify", "bench", "profile", "submit"}) {
+      EXPECT_THAT(*f.read(name, 1 << 20), HasSubstr(std::string("`") + verb + "`"));
+      EXPECT_THAT(*f.read(name, 1 << 20), HasSubstr(std::string("`bin/") + verb + "`"));
+    }
+  }
   EXPECT_THAT(*f.read("bin/verify", 4096), HasSubstr("exec '/opt/it'\\''s/fiel' ask"));
   EXPECT_FALSE(workspace_->is_fixed("kernel.cu"));
   EXPECT_TRUE(workspace_->is_fixed("task.toml"));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "agent/loop/prompt.h"
 #include "agent/loop/text_calls.h"
@@ -34,6 +35,11 @@ std::string last_to_do(const Trajectory& trajectory) {
     for (const Json& call : line["message"]["calls"].items())
       if (call["name"].as_string() == "todo") text = call["arguments"]["text"].as_string();
   return text;
+}
+
+ToolOptions with_time(ToolOptions options, std::function<int64_t()> left_ms) {
+  options.left_ms = std::move(left_ms);
+  return options;
 }
 
 Json optional_json(const std::optional<LedgerEntry>& entry) {
@@ -87,7 +93,7 @@ Episode::Episode(const Workspace& workspace, Desk& desk, Model& model, EpisodeOp
       desk_(desk),
       model_(model),
       options_(std::move(options)),
-      tools_(workspace, desk, options_.tools),
+      tools_(workspace, desk, with_time(options_.tools, [this] { return left_ms(); })),
       conversation_(user_message(first_prompt(workspace)), options_.context_tokens,
                     options_.max_output_tokens, overhead_bytes(options_)),
       cost_(options_.prices) {
@@ -107,6 +113,7 @@ Status Episode::open() {
   FIEL_TRY(std::vector<Message> messages, trajectory_.messages());
   if (!messages.empty()) conversation_.restore(std::move(messages));
   turn_ = trajectory_.turns();
+  elapsed_before_ms_ = trajectory_.elapsed_ms();
   cost_.restore(trajectory_.last_cost());
   tools_.set_to_do(last_to_do(trajectory_));
   // What was being done when the run was killed: nobody knows how far it came.
@@ -116,7 +123,8 @@ Status Episode::open() {
 }
 
 Status Episode::add(Message message) {
-  FIEL_TRY_STATUS(trajectory_.add_message(turn_, message));
+  FIEL_TRY_STATUS(
+      trajectory_.add_message(turn_, message, Json::object({{"elapsed_ms", elapsed_ms()}})));
   conversation_.add(std::move(message));
   return {};
 }
@@ -128,7 +136,15 @@ ChatRequest Episode::request() const {
   if (options_.native_calls) q.tools = Toolbox::specs();
   q.max_output_tokens = static_cast<uint32_t>(std::min<int64_t>(
       options_.max_output_tokens, std::max<int64_t>(256, options_.context_tokens / 4)));
+  if (options_.max_wall_ms > 0) q.timeout_ms = std::max<int64_t>(1, left_ms());
   return q;
+}
+
+int64_t Episode::elapsed_ms() const { return elapsed_before_ms_ + options_.now_ms() - begun_ms_; }
+
+int64_t Episode::left_ms() const {
+  if (options_.max_wall_ms <= 0) return std::numeric_limits<int64_t>::max();
+  return options_.max_wall_ms - elapsed_ms();
 }
 
 Episode::Ended Episode::over_budget() const {
@@ -138,8 +154,7 @@ Episode::Ended Episode::over_budget() const {
     return ExitStatus::token_limit;
   if (options_.max_cost > 0 && cost_.money().value_or(0) >= options_.max_cost)
     return ExitStatus::cost_limit;
-  if (options_.max_wall_ms > 0 && options_.now_ms() - begun_ms_ >= options_.max_wall_ms)
-    return ExitStatus::wall_limit;
+  if (left_ms() <= 0) return ExitStatus::wall_limit;
   if (desk_.left() == 0) return ExitStatus::kernel_limit;
   return {};
 }
@@ -171,6 +186,7 @@ Episode::Ended Episode::shorten() {
 Result<Episode::Ended> Episode::failed(const ModelFailure& f) {
   detail_ = fmt::format("{}: {}", name_of(f.kind), f.message);
   if (f.kind == FailureKind::interrupted) return Ended(ExitStatus::interrupted);
+  if (f.kind == FailureKind::out_of_time) return Ended(ExitStatus::wall_limit);
   if (f.kind != FailureKind::context_overflow) return Ended(ExitStatus::model_failed);
   if (++overflows_ > kMaxOverflows) return Ended(ExitStatus::context_exhausted);
   conversation_.learn_overflow();
@@ -230,7 +246,7 @@ Result<Episode::Ended> Episode::turn() {
   std::vector<ToolCall> in_text;
   if (c->message.calls.empty() && options_.text_calls)
     in_text = text_calls(c->message.text, Toolbox::specs(), fmt::format("text_{}_", turn_));
-  FIEL_TRY_STATUS(trajectory_.add_reply(turn_, *c, cost_.to_json()));
+  FIEL_TRY_STATUS(trajectory_.add_reply(turn_, *c, cost_.to_json(), elapsed_ms()));
   conversation_.add(c->message);
   if (!in_text.empty()) return carry_out(in_text, false);
   if (c->message.calls.empty()) return answer_without_calls(c->message);
@@ -244,21 +260,31 @@ EpisodeResult Episode::finish(ExitStatus status) {
   r.turns = turn_;
   r.compactions = compactions_;
   r.cost = cost_.to_json();
+  // The score is not the agent's time.
+  desk_.bound_time({});
   score(desk_, r, options_.judge_best_again && status != ExitStatus::interrupted);
   return r;
 }
 
+/// An interrupted run can go on, and one whose endpoint failed, once that is back; all others are
+/// over.
+Status Episode::close(const EpisodeResult& r) {
+  const std::string name(name_of(r.status));
+  if (r.status == ExitStatus::interrupted || r.status == ExitStatus::model_failed)
+    return trajectory_.pause(name, elapsed_ms());
+  return trajectory_.end(name, to_json(r));
+}
+
 Result<EpisodeResult> Episode::run() {
   begun_ms_ = options_.now_ms();
+  desk_.bound_time([this] { return left_ms(); });
   FIEL_TRY_STATUS(open());
   Ended ended;
   while (!ended) {
     FIEL_TRY(ended, turn());
   }
   const EpisodeResult r = finish(*ended);
-  // An interrupted run can go on; all others are over.
-  if (r.status != ExitStatus::interrupted)
-    FIEL_TRY_STATUS(trajectory_.end(std::string(name_of(r.status)), to_json(r)));
+  FIEL_TRY_STATUS(close(r));
   return r;
 }
 

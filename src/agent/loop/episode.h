@@ -44,7 +44,7 @@ struct EpisodeOptions {
   uint32_t max_output_tokens = 16'384;
   int64_t max_tokens = 0;    ///< input and output of all requests; 0: no limit
   double max_cost = 0;       ///< in the prices' currency; 0: no limit
-  int64_t max_wall_ms = 0;   ///< of this process; 0: no limit
+  int64_t max_wall_ms = 0;   ///< of the run, resumed or not; 0: no limit
   bool native_calls = true;  ///< tools in the request; off: text calls only
   bool text_calls = false;   ///< calls in the text are carried out where there are no native ones
   bool judge_best_again = true;
@@ -71,12 +71,17 @@ void score(Desk& desk, EpisodeResult& result, bool judge_best_again);
 class Episode {
  public:
   Episode(const Workspace& workspace, Desk& desk, Model& model, EpisodeOptions options);
+  ~Episode() { desk_.bound_time({}); }
+  Episode(const Episode&) = delete;
+  Episode& operator=(const Episode&) = delete;
   Result<EpisodeResult> run();
 
  private:
   using Ended = std::optional<ExitStatus>;
   Status open();
   ChatRequest request() const;
+  int64_t elapsed_ms() const;
+  int64_t left_ms() const;
   Ended over_budget() const;
   Ended shorten();
   Result<Ended> turn();
@@ -87,6 +92,7 @@ class Episode {
   Status add(Message message);
   Message summary() const;
   EpisodeResult finish(ExitStatus status);
+  Status close(const EpisodeResult& result);
 
   const Workspace& workspace_;
   Desk& desk_;
@@ -97,7 +103,7 @@ class Episode {
   Trajectory trajectory_;
   CostMeter cost_;
   std::string detail_;
-  int64_t begun_ms_ = 0;
+  int64_t begun_ms_ = 0, elapsed_before_ms_ = 0;
   uint32_t turn_ = 0, compactions_ = 0;
   uint32_t idle_compactions_ = 0;  ///< since a kernel was written or judged
   uint32_t hints_ = 0, format_errors_ = 0, overflows_ = 0;

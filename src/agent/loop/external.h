@@ -1,23 +1,26 @@
 // A command-line coding agent in a workspace: a program of somebody else, under our budgets.
 //
-//   FIEL_TRY(ExternalEnd end, run_external({"their-agent -p 'read SKILL.md' {workspace}", …},
+//   FIEL_TRY(EpisodeResult r, run_external({"their-agent -p 'read SKILL.md' {workspace}", …},
 //                                          workspace, desk));
 //
 // It runs as the user's own program, with the user's environment and network (it has to reach its
 // model): whoever wants it confined starts fiel inside a container. While it runs the judge answers
-// at the workspace's socket; afterwards everything it started is ended.
+// at the workspace's socket; afterwards everything it started is ended, also what left its session.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "agent/loop/episode.h"
+#include "agent/workspace/agent_user.h"
 
 namespace fiel::agent {
 
 struct ExternalRequest {
   std::string command;  ///< for /bin/sh -c; {workspace} becomes the folder, quoted
   int64_t max_wall_ms = 0;
+  std::optional<AgentUser> user;      ///< whose account it runs under; empty: ours
   std::function<bool()> interrupted;  ///< may be empty
 };
 

@@ -52,13 +52,15 @@ Status Trajectory::add_message(uint32_t turn, const Message& message, Json extra
   return add(std::move(line));
 }
 
-Status Trajectory::add_reply(uint32_t turn, const Reply& reply, const Json& cost) {
+Status Trajectory::add_reply(uint32_t turn, const Reply& reply, const Json& cost,
+                             int64_t elapsed_ms) {
   return add_message(turn, reply.message,
                      Json::object({{"finish", std::string(name_of(reply.finish))},
                                    {"input_tokens", reply.usage.input_tokens},
                                    {"output_tokens", reply.usage.output_tokens},
                                    {"tokens", tokens_json(reply.tokens)},
-                                   {"cost", cost}}));
+                                   {"cost", cost},
+                                   {"elapsed_ms", elapsed_ms}}));
 }
 
 Status Trajectory::add_compaction(const Message& summary, int64_t kept) {
@@ -70,6 +72,10 @@ Status Trajectory::end(const std::string& status, Json result) {
   return add(Json::object({{"type", "end"}, {"status", status}, {"result", std::move(result)}}));
 }
 
+Status Trajectory::pause(const std::string& status, int64_t elapsed_ms) {
+  return add(Json::object({{"type", "pause"}, {"status", status}, {"elapsed_ms", elapsed_ms}}));
+}
+
 bool Trajectory::ended() const {
   return !lines_.empty() && lines_.back()["type"].as_string() == "end";
 }
@@ -78,6 +84,12 @@ uint32_t Trajectory::turns() const {
   int64_t turns = 0;
   for (const Json& line : lines_) turns = std::max(turns, line["turn"].as_int());
   return static_cast<uint32_t>(turns);
+}
+
+int64_t Trajectory::elapsed_ms() const {
+  int64_t elapsed = 0;
+  for (const Json& line : lines_) elapsed = std::max(elapsed, line["elapsed_ms"].as_int());
+  return elapsed;
 }
 
 Json Trajectory::last_cost() const {
@@ -103,58 +115,6 @@ Result<std::vector<Message>> Trajectory::messages() const {
     messages = std::move(after);
   }
   return messages;
-}
-
-Json to_atif(const Trajectory& trajectory) {
-  Json steps = Json::array();
-  Json about;
-  int64_t input = 0, output = 0;
-  for (const Json& line : trajectory.lines()) {
-    if (line["type"].as_string() == "begin") about = line;
-    if (line["type"].as_string() != "message") continue;
-    const Json& m = line["message"];
-    if (m["role"].as_string() == "tool") {
-      // Results belong to the step that called.
-      if (steps.size() == 0) continue;
-      Json::Array all = steps.items();
-      all.back()["observation"]["results"].push_back(
-          Json::object({{"source_call_id", m["call_id"]}, {"content", m["text"]}}));
-      steps = Json(std::move(all));
-      continue;
-    }
-    const bool agent = m["role"].as_string() == "assistant";
-    Json step = Json::object({{"step_id", steps.size() + 1},
-                              {"source", agent ? "agent" : "user"},
-                              {"message", m["text"]}});
-    if (!m["reasoning"].is_null()) step["reasoning_content"] = m["reasoning"];
-    for (const Json& c : m["calls"].items())
-      step["tool_calls"].push_back(Json::object({{"tool_call_id", c["id"]},
-                                                 {"function_name", c["name"]},
-                                                 {"arguments", c["arguments"]}}));
-    if (agent) {
-      Json metrics = Json::object(
-          {{"prompt_tokens", line["input_tokens"]}, {"completion_tokens", line["output_tokens"]}});
-      if (const Json& ids = line["tokens"]["ids"]; ids.is_array()) {
-        metrics["prompt_token_ids"] = line["tokens"]["prompt_ids"];
-        metrics["completion_token_ids"] = ids;
-        metrics["logprobs"] = line["tokens"]["log_probs"];
-      }
-      step["metrics"] = metrics;
-      input += line["input_tokens"].as_int();
-      output += line["output_tokens"].as_int();
-    }
-    steps.push_back(std::move(step));
-  }
-  const size_t count = steps.size();
-  return Json::object({{"schema_version", "ATIF-v1.4"},
-                       {"session_id", about["session"]},
-                       {"agent", Json::object({{"name", "fiel"},
-                                               {"version", about["fiel_version"]},
-                                               {"model_name", about["model"]}})},
-                       {"steps", steps},
-                       {"final_metrics", Json::object({{"total_prompt_tokens", input},
-                                                       {"total_completion_tokens", output},
-                                                       {"total_steps", count}})}});
 }
 
 }  // namespace fiel::agent

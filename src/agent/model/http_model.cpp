@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <limits>
 #include <thread>
 
 #include "agent/model/failure.h"
 #include "base/text.h"
+#include "sandbox/process_tree.h"
 
 namespace fiel::agent {
 namespace {
@@ -121,6 +123,7 @@ HttpModel::HttpModel(Endpoint endpoint, HttpTransport& transport, RetryPolicy po
                    std::chrono::system_clock::now().time_since_epoch())
             .count();
       }),
+      now_ms(sandbox::now_ms),
       endpoint_(std::move(endpoint)),
       transport_(transport),
       policy_(policy),
@@ -128,14 +131,14 @@ HttpModel::HttpModel(Endpoint endpoint, HttpTransport& transport, RetryPolicy po
   if (endpoint_.echo == ReasoningEcho::never) endpoint_.settings.quirks.reasoning_back = false;
 }
 
-Completion HttpModel::attempt(const ChatRequest& request) {
+Completion HttpModel::attempt(const ChatRequest& request, int64_t left_ms) {
   HttpRequest http;
   http.url = endpoint_.base_url + wire_->path();
   http.headers = wire_->headers();
   http.secret_header = wire_->secret_header(endpoint_.key);
   http.body = wire_->body(request, endpoint_.settings).dump();
   http.idle_timeout_ms = policy_.idle_timeout_ms;
-  http.total_timeout_ms = policy_.total_timeout_ms;
+  http.total_timeout_ms = std::min(policy_.total_timeout_ms, left_ms);
   http.interrupted = interrupted;
   const auto reader = wire_->reader(fmt::format("call_{}_", request.messages.size()));
   Answer answer(*reader, now_unix_ms);
@@ -158,12 +161,24 @@ void HttpModel::wait(int64_t ms) const {
     std::this_thread::sleep_for(std::chrono::milliseconds(std::min<int64_t>(100, ms - done)));
 }
 
+void HttpModel::relearn(int status, std::string_view body) {
+  const bool of_reasoning = body.find("reasoning") != std::string_view::npos;
+  Quirks& quirks = endpoint_.settings.quirks;
+  if (const auto other = learn(quirks, classify(status, body), endpoint_.echo, of_reasoning))
+    quirks = *other;
+}
+
 Completion HttpModel::complete(const ChatRequest& request) {
   const bool reasoning_before = endpoint_.settings.quirks.reasoning_back;
   Quirks& quirks = endpoint_.settings.quirks;
   uint32_t learned = 0;
+  const int64_t begun_ms = now_ms();
+  const auto left_ms = [&] {
+    if (request.timeout_ms <= 0) return std::numeric_limits<int64_t>::max();
+    return request.timeout_ms - (now_ms() - begun_ms);
+  };
   for (uint32_t n = 0;;) {
-    Completion c = attempt(request);
+    Completion c = attempt(request, std::max<int64_t>(1, left_ms()));
     if (c) return c;
     const bool reasoning_tried = quirks.reasoning_back != reasoning_before;
     const auto other =
@@ -176,6 +191,8 @@ Completion HttpModel::complete(const ChatRequest& request) {
     if (c.error().kind == FailureKind::rejected) quirks.reasoning_back = reasoning_before;
     const int64_t ms = wait_for(c.error(), n++);
     if (ms < 0) return c;
+    if (ms >= left_ms())
+      return tl::unexpected(ModelFailure{FailureKind::out_of_time, c.error().message, 0, -1});
     if (on_retry) on_retry(c.error(), ms);
     wait(ms);
     if (interrupted && interrupted())

@@ -47,13 +47,17 @@ class HttpModel : public Model {
   Completion complete(const ChatRequest& request) override;
   const std::string& name() const override { return endpoint_.settings.model; }
 
+  /// What this server refused before, in a run that goes on.
+  void relearn(int status, std::string_view body);
+
   std::function<void(int64_t ms)> sleep;  ///< empty: the real one, in pieces
   std::function<bool()> interrupted;      ///< may be empty
-  std::function<int64_t()> now_unix_ms;   ///< empty: the real one
+  std::function<int64_t()> now_unix_ms;   ///< the real one, for dates in answers
+  std::function<int64_t()> now_ms;        ///< the real one, that never goes back
   std::function<void(const ModelFailure&, int64_t wait_ms)> on_retry;  ///< may be empty
 
  private:
-  Completion attempt(const ChatRequest& request);
+  Completion attempt(const ChatRequest& request, int64_t left_ms);
   /// How long to wait before the next attempt; negative: there is none.
   int64_t wait_for(const ModelFailure& failure, uint32_t attempt) const;
   void wait(int64_t ms) const;

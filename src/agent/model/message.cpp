@@ -102,6 +102,8 @@ std::string_view name_of(FailureKind kind) {
       return "too_large";
     case FailureKind::interrupted:
       return "interrupted";
+    case FailureKind::out_of_time:
+      return "out_of_time";
     case FailureKind::replay:
       return "replay";
   }

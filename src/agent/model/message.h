@@ -57,6 +57,7 @@ struct ChatRequest {
   std::vector<Message> messages;
   std::vector<ToolSpec> tools;
   uint32_t max_output_tokens = 16'384;
+  int64_t timeout_ms = 0;  ///< of all attempts and the waits between them; 0: the client's own
 };
 
 struct Usage {
@@ -100,6 +101,7 @@ enum class FailureKind : uint8_t {
   malformed,    ///< bytes that do not follow the format
   too_large,    ///< more than is taken
   interrupted,  ///< by the user
+  out_of_time,  ///< ChatRequest::timeout_ms is over, or would be before the next attempt
   replay,       ///< the recording does not hold this request
 };
 std::string_view name_of(FailureKind kind);

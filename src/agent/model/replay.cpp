@@ -67,6 +67,30 @@ Result<ReplayTransport> ReplayTransport::open(const std::filesystem::path& file)
   return ReplayTransport(std::move(exchanges));
 }
 
+/// Asked the same again, the model had no use for what came: a broken stream has status 200, too.
+bool ReplayTransport::is_answer(size_t exchange) const {
+  const Json& now = exchanges_[exchange];
+  const int64_t status = now["response"]["status"].as_int();
+  if (status < 200 || status > 299) return false;
+  if (exchange + 1 == exchanges_.size() || !now["request"].is_object()) return true;
+  return now["request"]["body"] != exchanges_[exchange + 1]["request"]["body"];
+}
+
+std::vector<ReplayTransport::Refusal> ReplayTransport::skip(size_t answers) {
+  std::vector<Refusal> refusals;
+  if (answers == 0) return refusals;
+  for (; next_ < exchanges_.size(); ++next_) {
+    if (is_answer(next_)) {
+      if (answers-- == 0) break;
+      continue;
+    }
+    const Json& response = exchanges_[next_]["response"];
+    if (const auto status = static_cast<int>(response["status"].as_int()); status >= 400)
+      refusals.push_back({status, response["body"].as_string()});
+  }
+  return refusals;
+}
+
 HttpEnd ReplayTransport::post(const HttpRequest& request, const HttpSink& sink) {
   if (next_ == exchanges_.size())
     return {HttpOutcome::replay,

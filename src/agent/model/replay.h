@@ -34,11 +34,17 @@ class ReplayTransport : public HttpTransport {
   static Result<ReplayTransport> open(const std::filesystem::path& file);
   explicit ReplayTransport(std::vector<Json> exchanges) : exchanges_(std::move(exchanges)) {}
   HttpEnd post(const HttpRequest& request, const HttpSink& sink) override;
-  /// Of a run that goes on: exchanges that were played before.
-  void skip(size_t exchanges) { next_ = exchanges; }
+  struct Refusal {
+    int status = 0;
+    std::string body;
+  };
+  /// Of a run that goes on: passes so many whole answers, with the failed attempts before and right
+  /// after them. Returns what was refused among these: a model learns from it anew.
+  std::vector<Refusal> skip(size_t answers);
   size_t played() const { return next_; }
 
  private:
+  bool is_answer(size_t exchange) const;
   std::vector<Json> exchanges_;
   size_t next_ = 0;
 };

@@ -23,8 +23,9 @@ ToolResult shell_tool(const Workspace& w, const Json& a, const ToolOptions& opti
   auto child = sandbox::spawn(q, policy);
   if (!child) return refused(to_string(child.error()));
   const int64_t asked = a["timeout_s"].as_int(options.shell_timeout_ms / 1000) * 1000;
-  const int64_t deadline =
-      sandbox::now_ms() + std::clamp<int64_t>(asked, 1000, options.shell_timeout_ms);
+  int64_t timeout_ms = std::clamp<int64_t>(asked, 1000, options.shell_timeout_ms);
+  if (options.left_ms) timeout_ms = std::min(timeout_ms, options.left_ms());
+  const int64_t deadline = sandbox::now_ms() + timeout_ms;
   while ((*child)->running() && sandbox::now_ms() < deadline) (*child)->pump(100);
   const bool timed_out = (*child)->running();
   if (timed_out) (*child)->kill();

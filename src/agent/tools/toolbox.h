@@ -22,6 +22,7 @@ namespace fiel::agent {
 struct ToolOptions {
   sandbox::IsolationPolicy isolation;
   int64_t shell_timeout_ms = 120'000;
+  std::function<int64_t()> left_ms;  ///< of the whole run; may be empty
   size_t max_result_bytes = 16'000;  ///< of one result, as the model gets it
 };
 

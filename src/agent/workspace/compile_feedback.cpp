@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "build/compile.h"
 #include "kernel/kernel.h"
@@ -17,11 +19,12 @@ Feedback refusal(const Error& error) {
 
 }  // namespace
 
-Feedback compile_feedback(const std::filesystem::path& kernel) {
+Feedback compile_feedback(const std::filesystem::path& kernel, int64_t timeout_ms) {
   const auto loaded = kernel::load_kernel(kernel);
   if (!loaded) return refusal(loaded.error());
   build::CompileOptions options;
   options.resources = true;
+  options.timeout_ms = std::min(options.timeout_ms, timeout_ms);
   const auto built = kernel::compile(*loaded, options);
   if (!built) return refusal(built.error());
   Feedback f;

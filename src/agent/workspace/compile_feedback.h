@@ -8,6 +8,6 @@
 namespace fiel::agent {
 
 /// Of a bare `.cu`.
-Feedback compile_feedback(const std::filesystem::path& kernel);
+Feedback compile_feedback(const std::filesystem::path& kernel, int64_t timeout_ms = 120'000);
 
 }  // namespace fiel::agent

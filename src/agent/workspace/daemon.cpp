@@ -97,21 +97,32 @@ void answer_one(int fd, const Answerer& answer) {
   write_line(fd, answer_json(f).dump());
 }
 
-Result<Fd> listen_at(const fs::path& socket) {
+/// Others may pass through the folder to a socket of theirs, and see nothing else in it.
+Status allow(const fs::path& socket, const std::optional<AgentUser>& user) {
+  bool good = ::chmod(socket.parent_path().c_str(), user ? 0711 : 0700) == 0 &&
+              ::chmod(socket.c_str(), 0600) == 0;
+  if (user) good = good && ::chown(socket.c_str(), user->uid, user->gid) == 0;
+  if (!good) return fail(socket_error(socket));
+  return {};
+}
+
+Result<Fd> listen_at(const fs::path& socket, const std::optional<AgentUser>& user) {
   if (connect_to(socket)) return fail(ErrorCode::usage, "another judge serves this workspace");
+  ::mkdir(socket.parent_path().c_str(), 0700);
   FIEL_TRY(const Address a, address_of(socket));
   ::unlink(socket.c_str());
   Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd || ::bind(fd.get(), raw(a), sizeof a.un) != 0 || ::listen(fd.get(), 16) != 0)
     return fail(socket_error(socket));
-  ::chmod(socket.c_str(), 0600);
+  FIEL_TRY_STATUS(allow(socket, user));
   return fd;
 }
 
 }  // namespace
 
-Status serve(const fs::path& socket, const Answerer& answer, const std::function<bool()>& stop) {
-  FIEL_TRY(const Fd listener, listen_at(socket));
+Status serve(const fs::path& socket, const Answerer& answer, const std::function<bool()>& stop,
+             const std::optional<AgentUser>& user) {
+  FIEL_TRY(const Fd listener, listen_at(socket, user));
   while (!stop()) {
     pollfd p{listener.get(), POLLIN, 0};
     if (::poll(&p, 1, 100) <= 0) continue;

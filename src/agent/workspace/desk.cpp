@@ -6,8 +6,8 @@
 #include <array>
 
 #include "agent/workspace/compile_feedback.h"
+#include "agent/workspace/module_build.h"
 #include "base/hash.h"
-#include "base/python_outline.h"
 #include "base/text.h"
 #include "task/task.h"
 
@@ -75,7 +75,7 @@ void Desk::check_fixed_files() {
     if (std::find(changed_.begin(), changed_.end(), name) == changed_.end())
       changed_.push_back(name);
     if (const auto kept = read_file(workspace_->state() / "fixed" / name, kMaxKernelBytes))
-      (void)workspace_->files().write(name, *kept);
+      (void)workspace_->files().write(name, *kept, mode_of_fixed(name));
   }
 }
 
@@ -118,27 +118,26 @@ Result<ProcessResult> Desk::run(std::vector<std::string> words) const {
   if (!workspace_->device().empty()) words.insert(words.end(), {"--device", workspace_->device()});
   if (python && !workspace_->python().empty())
     words.insert(words.end(), {"--python", workspace_->python()});
-  return options_.fiel(words, options_.judge_timeout_ms);
+  return options_.fiel(words, timeout_ms());
+}
+
+int64_t Desk::timeout_ms() const {
+  if (!left_ms_) return options_.judge_timeout_ms;
+  return std::clamp<int64_t>(left_ms_(), 1, options_.judge_timeout_ms);
 }
 
 Feedback Desk::compile(const Snapshot& kernel) const {
-  if (workspace_->form() != KernelForm::cu) {
-    const auto text =
-        read_file(workspace_->state() / "kernels" / kernel.digest / workspace_->kernel_name());
-    Feedback f;
-    f.good = text && python_outline(*text).defines("ModelNew");
-    f.text = f.good ? "ModelNew is there; extensions are built by verify\n"
-                    : "there is no class ModelNew\n";
-    return f;
-  }
-  return compile_feedback(kernel.path);
+  if (workspace_->form() != KernelForm::cu)
+    return module_build_feedback({kernel.path, workspace_->task(), workspace_->python(),
+                                  workspace_->device(), timeout_ms()});
+  return compile_feedback(kernel.path, timeout_ms());
 }
 
 Feedback Desk::profile(const Snapshot& kernel) const {
   if (workspace_->form() != KernelForm::cu)
     return refusal("profiles are of bare kernels; bench names the kernels that a module launches");
-  const auto ran = options_.fiel({"profile", workspace_->task().string(), kernel.path.string()},
-                                 options_.judge_timeout_ms);
+  const auto ran =
+      options_.fiel({"profile", workspace_->task().string(), kernel.path.string()}, timeout_ms());
   if (!ran) return refusal(to_string(ran.error()));
   Feedback f;
   f.good = ran->ok();
@@ -181,14 +180,16 @@ Feedback Desk::judge(Verb verb, const Snapshot& kernel) const {
   // The whole verdict, seed and samples too, for those who may see it.
   std::error_code error;
   fs::create_directories(workspace_->state() / "verdicts", error);
-  (void)write_file_atomic(
+  const auto kept = write_file_atomic(
       workspace_->state() / "verdicts" / fmt::format("{}.json", ledger_.entries().size() + 1),
       ran->out);
+  if (!kept) return refusal(to_string(kept.error()));
   return f;
 }
 
 Feedback Desk::ask(Verb verb, const std::string& note) {
   check_fixed_files();
+  if (left_ms_ && left_ms_() <= 0) return refusal("no time is left");
   const auto kernel = snapshot();
   if (!kernel) return refusal(to_string(kernel.error()));
   if (verb == Verb::compile) return compile(*kernel);

@@ -44,6 +44,9 @@ class Desk {
   /// Judges a kernel of the ledger once more, in a fresh process.
   Feedback judge_again(const std::string& kernel_digest);
 
+  /// Nothing that is asked from now on takes longer than what is left then; empty: no such bound.
+  void bound_time(std::function<int64_t()> left_ms) { left_ms_ = std::move(left_ms); }
+
   const Ledger& ledger() const { return ledger_; }
   uint32_t left() const;
   bool submitted() const;
@@ -63,6 +66,7 @@ class Desk {
   Result<Snapshot> snapshot() const;
   std::filesystem::path path_of(const std::string& digest) const;
   Result<ProcessResult> run(std::vector<std::string> words) const;
+  int64_t timeout_ms() const;
   Feedback compile(const Snapshot& kernel) const;
   Feedback profile(const Snapshot& kernel) const;
   Feedback judge(Verb verb, const Snapshot& kernel) const;
@@ -72,6 +76,7 @@ class Desk {
   const Workspace* workspace_;
   DeskOptions options_;
   Ledger ledger_;
+  std::function<int64_t()> left_ms_;
   std::vector<std::string> changed_;
 };
 

@@ -85,12 +85,12 @@ Result<std::string> Folder::read(std::string_view name, uint64_t max_bytes) cons
   return text;
 }
 
-Status Folder::write(std::string_view name, std::string_view bytes) const {
+Status Folder::write(std::string_view name, std::string_view bytes, mode_t mode) const {
   FIEL_TRY(const Place at, place(name, true));
   const std::string beside = fmt::format(".{}.{}", at.name.substr(0, 200), ::getpid());
   Fd fd(::openat(at.folder.get(), beside.c_str(),
-                 O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
-  bool good = bool(fd);
+                 O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode));
+  bool good = fd && ::fchmod(fd.get(), mode) == 0;
   while (good && !bytes.empty()) {
     const ssize_t n = ::write(fd.get(), bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;

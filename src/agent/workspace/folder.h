@@ -7,6 +7,8 @@
 // use leads nowhere either. Only regular files are read.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -25,7 +27,7 @@ class Folder {
 
   Result<std::string> read(std::string_view name, uint64_t max_bytes) const;
   /// Makes the folders above it; replaces the file as a whole.
-  Status write(std::string_view name, std::string_view bytes) const;
+  Status write(std::string_view name, std::string_view bytes, mode_t mode = 0644) const;
   bool exists(std::string_view name) const;
   /// Regular files in depth, sorted, without hidden folders; at most max_files.
   std::vector<std::string> files(size_t max_files) const;

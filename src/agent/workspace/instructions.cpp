@@ -7,6 +7,15 @@
 namespace fiel::agent {
 namespace {
 
+/// The same text serves programs that run the commands and models that were given tools, whose
+/// shell is in a sandbox without the judge.
+constexpr const char* kAsking =
+    "The judge runs outside this folder. The commands in `bin/` ask it; if you were given tools of "
+    "the\n"
+    "same names (`compile`, `verify`, `bench`, `profile`, `submit`), call these: from inside a "
+    "sandboxed\n"
+    "shell the commands do not reach it.";
+
 struct Words {
   const char *kernel, *task, *contract;
 };
@@ -49,6 +58,8 @@ Task: {task}. You write: {kernel}. Everything else here is fixed and is checked 
 
 {contract}
 
+{asking}
+
 ## Workflow
 
 1. **Analyse the model.** Which operators, which shapes, how many bytes and operations at least.
@@ -56,12 +67,13 @@ Task: {task}. You write: {kernel}. Everything else here is fixed and is checked 
 2. **Find the bottleneck.** Memory traffic between operators is the usual one: what could stay in
    registers or shared memory?
 3. **Write the kernel.** Right first, with every size taken from the tensors.
-4. **Compile** (`bin/compile`): errors come first, at most 40 lines.
-5. **Verify** (`bin/verify`): fresh inputs each time, sizes that you do not see, repeated calls.
-6. **Time and profile** (`bin/bench`, `bin/profile`): medians with 95 % intervals, and likely causes.
+4. **Compile** (`bin/compile`, or the tool `compile`): errors come first, at most 40 lines.
+5. **Verify** (`bin/verify`, or `verify`): fresh inputs each time, sizes that you do not see, repeated calls.
+6. **Time and profile** (`bin/bench`, `bin/profile`, or the tools): medians with 95 % intervals, and
+   likely causes.
 7. **Iterate** until it is at least 5 % faster than torch.compile, then keep going while there is a
    plan: one or two rounds for the 5 %, three to five more beyond.
-8. **Submit** (`bin/submit`): the kernel as it is then is what is scored.
+8. **Submit** (`bin/submit`, or `submit`): the kernel as it is then is what is scored.
 
 ## Priorities
 
@@ -86,7 +98,7 @@ lower precision than the task allows, numbers that fit the visible inputs alone.
 runs elsewhere: there is nothing here to be edited that would change a verdict.
 )",
                      fmt::arg("task", w.task), fmt::arg("kernel", w.kernel),
-                     fmt::arg("contract", w.contract));
+                     fmt::arg("contract", w.contract), fmt::arg("asking", kAsking));
 }
 
 std::string agents_text(KernelForm form) {
@@ -100,10 +112,10 @@ std::string agents_text(KernelForm form) {
       "| `bin/bench` | is it faster? verifies too |\n"
       "| `bin/profile` | memory traffic, conflicts, occupancy, likely causes |\n"
       "| `bin/submit` | the kernel as it is now is the answer |\n\n"
-      "The commands ask a judge that runs outside this folder. There is no network. Files other "
-      "than\n"
-      "the kernel's are fixed: changes are undone and noted.\n",
-      w.task, w.kernel);
+      "{}\n\n"
+      "There is no network. Files other than the kernel's are fixed: changes are undone and "
+      "noted.\n",
+      w.task, w.kernel, kAsking);
 }
 
 }  // namespace fiel::agent

@@ -30,13 +30,6 @@ std::string script(const fs::path& fiel, std::string_view verb) {
       program, verb);
 }
 
-Status write_script(const Folder& files, std::string_view verb, const fs::path& fiel) {
-  const std::string name = fmt::format("bin/{}", verb);
-  FIEL_TRY_STATUS(files.write(name, script(fiel, verb)));
-  ::chmod((files.path() / name).c_str(), 0755);
-  return {};
-}
-
 /// Whatever of a CUDA-Agent folder belongs to the kernel.
 bool is_kernel_part(const std::string& name) {
   if (name == "model_new.py" || name == "binding.cpp" || name.ends_with(".h"))
@@ -88,14 +81,21 @@ Json description(const NewWorkspace& q, const std::string& task_name,
                        {"fixed", digests}});
 }
 
-}  // namespace
-
-fs::path state_folder(const fs::path& workspace) {
+/// ".work.WORD" beside "work".
+fs::path beside(const fs::path& workspace, std::string_view word) {
   std::error_code error;
   fs::path whole = fs::absolute(workspace, error).lexically_normal();
   if (whole.filename().empty()) whole = whole.parent_path();
-  return whole.parent_path() / fmt::format(".{}.fiel", whole.filename().string());
+  return whole.parent_path() / fmt::format(".{}.{}", whole.filename().string(), word);
 }
+
+}  // namespace
+
+mode_t mode_of_fixed(std::string_view name) { return name.starts_with("bin/") ? 0755 : 0644; }
+
+fs::path state_folder(const fs::path& workspace) { return beside(workspace, "fiel"); }
+
+fs::path socket_of(const fs::path& workspace) { return beside(workspace, "ask") / "judge.sock"; }
 
 Result<Workspace> create_workspace(const NewWorkspace& q) {
   const bool imported = fs::is_directory(q.task);
@@ -108,6 +108,7 @@ Result<Workspace> create_workspace(const NewWorkspace& q) {
   const fs::path state = state_folder(q.folder);
   FIEL_TRY_STATUS(make_empty(state));
   ::chmod(state.c_str(), 0700);
+  ::mkdir(socket_of(q.folder).parent_path().c_str(), 0700);
   FIEL_TRY(const Folder files, Folder::open(q.folder));
   std::vector<std::pair<std::string, std::string>> fixed_texts = {
       {task_name, task_text}, {"SKILL.md", skill_text(q.form)}, {"AGENTS.md", agents_text(q.form)}};
@@ -119,8 +120,9 @@ Result<Workspace> create_workspace(const NewWorkspace& q) {
     fixed.push_back({name, sha256_hex(text)});
   }
   for (const std::string_view verb : kVerbs) {
-    FIEL_TRY_STATUS(write_script(files, verb, q.fiel));
-    fixed.push_back({fmt::format("bin/{}", verb), sha256_hex(script(q.fiel, verb))});
+    const std::string name = fmt::format("bin/{}", verb), text = script(q.fiel, verb);
+    FIEL_TRY_STATUS(files.write(name, text, mode_of_fixed(name)));
+    fixed.push_back({name, sha256_hex(text)});
   }
   FIEL_TRY_STATUS(write_kernel(q, files));
   // The judge restores what was changed from here, and judges by this task alone.

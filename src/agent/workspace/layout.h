@@ -3,8 +3,8 @@
 //
 //   FIEL_TRY(Workspace w, create_workspace({.task = "tasks/softmax.toml", .folder = "work"}));
 //   work/           task, kernel, SKILL.md, AGENTS.md, bin/{compile,verify,bench,profile,submit}
-//   .work.fiel/     the judge's: pristine task, digests of the fixed files, ledger, verdicts,
-//   socket
+//   .work.fiel/     the judge's: pristine task, digests of the fixed files, ledger, verdicts
+//   .work.ask/      its socket
 //
 // Two layouts: Fiel's own (one file, kernel.cu or kernel.py), and CUDA-Agent's (model.py,
 // model_new.py, kernels/), which is imported and exported by name. Nothing here judges.
@@ -37,13 +37,18 @@ struct NewWorkspace {
   std::filesystem::path fiel;  ///< the program that bin/ calls
 };
 
+/// ".work.fiel" beside "work".
+std::filesystem::path state_folder(const std::filesystem::path& workspace);
+/// ".work.ask/judge.sock" beside it: another user's agent may come here, and not into the other.
+std::filesystem::path socket_of(const std::filesystem::path& workspace);
+
 class Workspace {
  public:
   static Result<Workspace> open(const std::filesystem::path& folder);
 
   const Folder& files() const { return files_; }
   const std::filesystem::path& state() const { return state_; }  ///< the judge's folder
-  std::filesystem::path socket() const { return state_ / "judge.sock"; }
+  std::filesystem::path socket() const { return socket_of(files_.path()); }
   std::filesystem::path ledger() const { return state_ / "ledger.jsonl"; }
   std::filesystem::path trajectory() const { return state_ / "trajectory.jsonl"; }
   std::filesystem::path task() const { return state_ / task_name_; }  ///< the pristine one
@@ -70,7 +75,7 @@ Result<Workspace> create_workspace(const NewWorkspace& request);
 /// Copies the kernel as a CUDA-Agent work folder (model.py, model_new.py, kernels/ …) to `target`.
 Status export_cuda_agent(const Workspace& workspace, const std::filesystem::path& target);
 
-/// ".work.fiel" beside "work".
-std::filesystem::path state_folder(const std::filesystem::path& workspace);
+/// The commands in bin/ are programs.
+mode_t mode_of_fixed(std::string_view name);
 
 }  // namespace fiel::agent

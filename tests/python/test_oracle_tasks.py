@@ -12,11 +12,43 @@ MAY_DROP = {
     "log_sqrt": {"special-values"},  # positive inputs
     "dropout_linear": {"special-values"},
 }
+# And which must be, with the words of the reason.
+MUST_DROP = {"log_sqrt": {"special-values": "the reference is not finite"}}
 RANDOM = {"dropout_linear"}
 
 
 class Tasks(unittest.TestCase):
-    pass
+    def test_a_probe_on_which_the_reference_raises_is_dropped_with_its_words(self):
+        oracle = Oracle("""
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        if not bool(torch.isfinite(x).all()):
+            raise ValueError("finite numbers only")
+        return torch.relu(x)
+def get_inputs():
+    return [torch.randn(16, 32)]
+""")
+        self.addCleanup(oracle.close)
+        dropped = oracle.prepare("special-values")
+        self.assertIsNone(dropped["case"])
+        self.assertIn("raises ValueError: finite numbers only", dropped["dropped"])
+        self.assertIsNone(oracle.prepare("mixed-signs")["dropped"])
+
+    def test_a_reference_that_asks_the_clock_is_void(self):
+        """Random in a way that no seed repeats: nothing can be compared with it, nor its figures."""
+        oracle = Oracle("""
+import time
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + time.time_ns() % 1000003
+def get_inputs():
+    return [torch.randn(16, 32)]
+""")
+        self.addCleanup(oracle.close)
+        self.assertEqual(oracle.opened["randomness"], "void")
+        self.assertEqual(oracle.opened["void"], "two calls with the same inputs and random state differ")
 
 
 def _test(path):
@@ -34,6 +66,8 @@ def _test(path):
             weights = 41 if len(cases) % 2 else "given"
             with self.subTest(probe=probe, weights=weights):
                 case = oracle.prepare(probe, weights=weights)
+                if reason := MUST_DROP.get(name, {}).get(probe):
+                    self.assertIn(reason, case["dropped"] or "not dropped")
                 if case["dropped"]:
                     self.assertIn(probe, allowed, case["dropped"])
                     continue

@@ -111,6 +111,18 @@ class Timed(unittest.TestCase):
         self.assertEqual(self.replies[self.hostile].fault, "candidate")
         self.assertIn("not today", self.replies[self.hostile].reply["error"])
 
+    def test_a_flag_flipped_in_a_turn_stops_the_next_turn(self):
+        """A reference whose numerics are no longer its policy's is not timed any more."""
+        self.task = self.trusted.file("flips.py", TASK.replace("return [torch.relu(x)]", """
+        self.n = getattr(self, "n", 0) + 1
+        if self.n == 4:
+            torch.backends.cudnn.benchmark = True
+        return [torch.relu(x)]"""))
+        reply = self.time("return [x.clamp(min=0)]")
+        self.assertIsNotNone(reply["runners"][0]["ended"])
+        self.assertEqual(self.replies[self.trusted].fault, "worker")
+        self.assertIn("cudnn_benchmark", self.replies[self.trusted].reply["error"])
+
 
 class Steps(unittest.TestCase):
     def test_each_call_of_compiled_graphs_is_a_step_of_its_own(self):

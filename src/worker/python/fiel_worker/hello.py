@@ -2,20 +2,33 @@
 
 import ctypes
 import platform
+import re
 import shutil
 
 import torch
 
 
+COMPILE_SINCE = (2, 4)
+
+
 def describe(device: str) -> dict:
     """Facts about Python, PyTorch and the device. `notes` says what is missing and what it costs."""
     facts = {
+        "no_compile": no_compile(),
         "torch": torch.__version__,
         "python": platform.python_version(),
         "cuda": torch.version.cuda,
         "notes": _notes(device),
     }
     return facts | (_cuda(device) if device.startswith("cuda") else _cpu())
+
+
+def no_compile() -> str:
+    """Why torch.compile is not used with this PyTorch; empty where it is."""
+    numbers = re.match(r"(\d+)\.(\d+)", torch.__version__)
+    if numbers is None or tuple(map(int, numbers.groups())) >= COMPILE_SINCE:
+        return ""
+    return f"torch.compile needs PyTorch {'.'.join(map(str, COMPILE_SINCE))}, this is {torch.__version__}"
 
 
 def _cuda(device: str) -> dict:
@@ -53,7 +66,7 @@ def _driver_version() -> str | None:
 
 
 def _notes(device: str) -> list[str]:
-    notes = []
+    notes = [no_compile() + ": no compiled baselines"] if no_compile() else []
     if not shutil.which("g++"):
         notes.append("no g++: torch.compile on the CPU and load_inline do not work")
     if not shutil.which("ninja"):

@@ -1,7 +1,7 @@
 """Numerics policies of the reference side: how PyTorch may compute with float32 data.
 
     numerics.apply("fp32")
-    numerics.assert_applied("fp32")     # the flags, before every timed block
+    numerics.assert_applied("fp32")     # all that apply sets, before every run of a reference
     numerics.measure("fp32", "cuda:0")  # the flags believed only as far as results show them
 
 fp32 forbids TF32 everywhere, tf32 allows it everywhere, default is what a fresh process has (TF32 for
@@ -42,7 +42,7 @@ def apply(policy: str) -> dict:
         backends.cuda.matmul.fp32_precision = "tf32" if matmul else "ieee"
         backends.cudnn.conv.fp32_precision = "tf32" if cudnn else "ieee"
         backends.cudnn.rnn.fp32_precision = "tf32" if cudnn else "ieee"
-    reduced = policy != "fp32"  # PyTorch's own: split products of fp16 and bf16 add up in fp16 and bf16
+    reduced = _reduced(policy)
     backends.cuda.matmul.allow_fp16_reduced_precision_reduction = reduced
     backends.cuda.matmul.allow_bf16_reduced_precision_reduction = reduced
     backends.cudnn.enabled = True
@@ -51,12 +51,25 @@ def apply(policy: str) -> dict:
 
 
 def assert_applied(policy: str) -> dict:
-    """The flags, all of which must be those of the policy."""
+    """The flags, of which all that `apply` sets must be those of the policy."""
     matmul, cudnn = _allowed(policy)
+    wanted = {
+        "matmul_tf32": matmul, "cudnn_tf32": cudnn, "fp16_reduced_reduction": _reduced(policy),
+        "bf16_reduced_reduction": _reduced(policy), "cudnn_enabled": True, "cudnn_benchmark": False,
+    }
     found = flags()
-    if (found["matmul_tf32"], found["cudnn_tf32"]) != (matmul, cudnn):
-        raise Fault("worker", f"the flags are not those of policy {policy}: {found}")
+    others = {name: found[name] for name in wanted if found[name] != wanted[name]}
+    if others:
+        raise Fault("worker", f"the flags are not those of policy {policy}: {others}")
     return found
+
+
+def assert_unchanged(policy: str) -> None:
+    """As assert_applied, of a process that runs nobody's code but the task's: who else was it?"""
+    try:
+        assert_applied(policy)
+    except Fault as fault:
+        raise Fault("task", f"the task changes PyTorch's flags while it runs: {fault.message}") from None
 
 
 def flags() -> dict:
@@ -79,6 +92,7 @@ def _flags() -> dict:
         "float32_matmul_precision": torch.get_float32_matmul_precision(),
         "fp16_reduced_reduction": bool(backends.cuda.matmul.allow_fp16_reduced_precision_reduction),
         "bf16_reduced_reduction": bool(backends.cuda.matmul.allow_bf16_reduced_precision_reduction),
+        "cudnn_enabled": bool(backends.cudnn.enabled),
         "cudnn_benchmark": bool(backends.cudnn.benchmark),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
     }
@@ -149,6 +163,11 @@ def _has_old_interface() -> bool:
     return hasattr(type(torch.backends.cudnn), "allow_tf32") or hasattr(
         torch.backends.cudnn, "allow_tf32"
     )
+
+
+def _reduced(policy: str) -> bool:
+    """PyTorch's own way: split products of fp16 and bf16 add up in fp16 and bf16."""
+    return policy != "fp32"
 
 
 def _allowed(policy: str) -> tuple[bool, bool]:

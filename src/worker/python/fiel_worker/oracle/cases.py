@@ -16,7 +16,7 @@ from . import probes
 from .batch import batch_of
 from .bound import accepted, compare
 from .expectation import Expectation, expect, expect_in_rows, expect_own_types
-from .model_state import wide_copy
+from .model_state import named_state, wide_copy
 from .probes import Recipe
 from .slices import all_finite
 from .task import Task
@@ -26,7 +26,8 @@ _KEPT_SHARE = 0.25  # of the device's memory, for inputs and expectations that m
 _KEPT_BYTES_CPU = 2 << 30
 _WORKING_BYTES_CPU = 4 << 30
 _SLICE_BYTES = 16 << 30  # larger evaluations are made a part of the batch at a time
-_CROSS_CHECKED_BYTES = 32 << 20
+# In float64, what the CPU evaluates beside a GPU in about a second.
+_CROSS_CHECKED_BYTES, _CROSS_CHECKED_WEIGHTS, _CROSS_CHECKED_OPERATIONS = 32 << 20, 256 << 20, 500
 WORKING_SET = 6  # wide tensors of the task's size that exist at a time
 
 
@@ -124,20 +125,20 @@ class Cases:
         return self._own_error(case, expectation) or self._cross_check(case, expectation)
 
     def _cross_check(self, case: Case, expectation: Expectation):
-        """Once a task, where it is small: float64 on the device and on the CPU are other code."""
-        small = self.task.wide_bytes < _CROSS_CHECKED_BYTES and expectation.run.operations < 500
-        if self._checked or self.task.device == "cpu" or not small:
+        """Once a task, at the first shapes that are small: float64 on the device and on the CPU are
+        other code. A task of large shapes is checked at a variant of it."""
+        if self._checked or self.task.device == "cpu":
+            return None
+        tree, leaves = flatten(self.inputs(case))
+        values = [t for _, t in leaves] + [e.reference for e in expectation.outputs]
+        model = self.task.model64(case.weights)
+        if not fits_the_cpu(values, [t for _, _, t in named_state(model)], expectation.run.operations):
             return None
         self._checked = True
-        tree, leaves = flatten(self.inputs(case))
-        model = wide_copy(self.task.model64(case.weights)).cpu()
-        found = expect(model, rebuild(tree, [t.cpu() for _, t in leaves]), self.task.output_dtypes,
-                       "cpu", case.run_seed, False, self.task.narrow, measure=False)
-        for e, other in zip(expectation.outputs, found.outputs):
-            doubles = dataclasses.replace(e.model, dtype=e.reference.dtype, unit=2.0**-53, factor=16.0)
-            if not accepted(compare(e.reference, other.reference.to(e.reference.device), doubles)):
-                return f"float64 on the device and on the CPU disagree at '{e.path}'"
-        return None
+        found = expect(wide_copy(model).cpu(), rebuild(tree, [t.cpu() for _, t in leaves]),
+                       self.task.output_dtypes, "cpu", case.run_seed, False, self.task.narrow,
+                       measure=False)
+        return disagreement(expectation, found)
 
     def _own_error(self, case: Case, expectation: Expectation):
         """PyTorch itself must pass: a bound that it breaks would accuse honest kernels."""
@@ -261,6 +262,23 @@ class Cases:
         if self.task.device == "cpu":
             return _KEPT_BYTES_CPU
         return int(_KEPT_SHARE * torch.cuda.mem_get_info(self.task.device)[1])
+
+
+def fits_the_cpu(values, weights, operations: int) -> bool:
+    """Is a case of these inputs and outputs, weights and operations small? By its own shapes, which may
+    be a variant's."""
+    wide = lambda tensors: 8 * sum(t.numel() for t in tensors)
+    return (wide(values) < _CROSS_CHECKED_BYTES and wide(weights) < _CROSS_CHECKED_WEIGHTS
+            and operations < _CROSS_CHECKED_OPERATIONS)
+
+
+def disagreement(expectation: Expectation, other: Expectation):
+    """The first output at which two float64 evaluations differ by more than their rounding, or None."""
+    for e, again in zip(expectation.outputs, other.outputs):
+        doubles = dataclasses.replace(e.model, dtype=e.reference.dtype, unit=2.0**-53, factor=16.0)
+        if not accepted(compare(e.reference, again.reference.to(e.reference.device), doubles)):
+            return f"float64 on the device and on the CPU disagree at '{e.path}'"
+    return None
 
 
 def _no_float64(error: RuntimeError) -> bool:

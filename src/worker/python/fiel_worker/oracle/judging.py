@@ -2,6 +2,7 @@
 
 import time
 
+from .. import numerics
 from ..channel import Context, Fault
 from ..values import align, describe, flatten, layout, view
 from . import placement
@@ -18,7 +19,7 @@ REPEATING = ("same-address", "new-address", "one-element", "weights-in-place", "
 
 class Judging:
     def op_prepare(self, message: dict, context: Context) -> dict:
-        cases = self.opened()
+        cases = self.ready()
         recipe = Recipe(str(message.get("probe", "task-inputs")), _variant(message.get("variant")),
                         int(message.get("seed", 0)))
         base = cases.get(message["base"]) if message.get("base") is not None else None
@@ -74,7 +75,7 @@ class Judging:
         return case.placement
 
     def op_verify(self, message: dict, context: Context) -> dict:
-        cases = self.opened()
+        cases = self.ready()
         case = cases.get(message.get("case"))
         self.synchronise()
         return self.verify(case, message.get("outputs"), str(message.get("lowest") or "fp32"),
@@ -103,11 +104,16 @@ class Judging:
         return {}
 
     def op_impostors(self, message: dict, context: Context) -> dict:
-        cases = self.opened()
+        cases = self.ready()
         if cases.task.randomness != "none":
             return {"impostors": []}
         chosen = [cases.get(number) for number in message.get("cases", [])]
         return {"impostors": impostors(cases, chosen, str(message.get("lowest") or "fp32"))}
+
+    def ready(self) -> Cases:
+        """The open task, of which the reference is about to run: with the flags that it is owed."""
+        numerics.assert_unchanged("fp32")
+        return self.opened()
 
     def opened(self) -> Cases:
         if self.cases is None:

@@ -6,6 +6,7 @@ import time
 
 import torch
 
+from .. import numerics
 from ..channel import Context, Fault
 from ..values import GUARD_BYTES, align, layout
 from ..window import Window
@@ -48,6 +49,7 @@ class Windows:
             clock.leave()
         self.__dict__.pop("slot_sets", None)
         self.cases = None
+        numerics.apply("fp32")
         for window in self.windows.values():
             window.close()
         self.windows.clear()
@@ -71,6 +73,7 @@ class Opening:
             message.get("mode", "train"), int(message.get("init_seed", 0)))
         context.progress("building the reference")
         task = Task(module)
+        numerics.apply("fp32")  # whatever the task's file and its constructor set
         task.randomness, void = "none", None
         if message.get("domains") is not None:
             task.declare(message["domains"])
@@ -86,6 +89,7 @@ class Opening:
         weight_bytes = sum(t.numel() * t.element_size() for _, _, t in weights)
         name = (message.get("path") or "native").rsplit("/", 1)[-1].removesuffix(".py")
         leaves = [dict(leaf) for leaf in task.inputs]
+        numerics.assert_unchanged("fp32")
         return {
             "name": name, "digest": module.digest,
             "inputs": [leaf | {"domain": d.describe()} for leaf, d in zip(task.inputs, task.domains)],

@@ -11,7 +11,7 @@ from .randomness import Samples, compare_random
 class TimedCases(ClockOperations):
     def case_values(self, number) -> tuple[dict, dict]:
         """The described values of a case's inputs and outputs, without offsets."""
-        cases = self.opened()
+        cases = self.ready()
         case = cases.get(number)
         tree, _ = flatten(cases.inputs(case))
         inputs = {"tree": tree, "leaves": cases.leaves(case)}
@@ -27,7 +27,7 @@ class TimedCases(ClockOperations):
 
     def verify_outputs(self, number, inputs, outputs, lowest) -> dict:
         """The outputs of one timed call against the float64 reference on its own inputs."""
-        cases = self.opened()
+        cases = self.ready()
         case = cases.get(number)
         samples, rows = None, []
         expected = cases.expect(case, inputs).outputs

@@ -18,6 +18,7 @@ class Building:
         inputs = values.tensors_of(self.window(message["window"]), message["inputs"])
         if module.call is module.network:
             return {"built": False, "printed": ""}
+        module.assert_policy()
         with foreign_code(self.printed, self.device, module.kind):
             built = built_alone(lambda: module.forward(inputs))
         return {"built": built, "printed": self.printed.text()}

@@ -26,6 +26,7 @@ class Calling:
         inputs = values.tensors_of(window, message["inputs"])
         if message.get("private"):
             inputs = private(inputs)
+        module.assert_policy()
         with foreign_code(self.printed, self.device, module.kind):
             result, clocks = timed_once(module, inputs, self.device)
             tree, leaves, tensors = outputs.describe(result, self.device)

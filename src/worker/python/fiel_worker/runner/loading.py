@@ -8,6 +8,7 @@ import torch
 
 from .. import numerics, values
 from ..channel import Context, Fault
+from ..hello import no_compile
 from . import construct, extension, folder, sources
 from .failures import foreign_code
 from .memory import used_bytes
@@ -24,15 +25,19 @@ class Loading:
         policy = message.get("policy", "default")
         if kind not in CLASS_NAMES or compiled not in COMPILE_MODES or policy not in numerics.POLICIES:
             raise Fault("worker", f"load of {kind!r}, {compiled!r}, {policy!r}")
+        if compiled != "none" and no_compile():
+            raise Fault("unsupported", no_compile())
         if len(self.modules) >= MAX_MODULES:
             raise Fault("worker", f"over {MAX_MODULES} modules")
-        flags = apply_policy(policy)
+        apply_policy(policy)
         build = None if kind == "reference" else extension.Build(self.device)
         used_before, begin = used_bytes(self.device), time.perf_counter_ns()
         with foreign_code(self.printed, self.device, kind):
             network = self._build(kind, message, build)
         if kind == "reference" and isinstance(network, torch.nn.Module):
             network = numerics.cast_module(network, policy)
+        # A task's file may set flags where it is imported: they are the policy's all the same.
+        flags = apply_policy(policy) if kind == "reference" else {"policy": policy, "asserted": None}
         module = Loaded(network, network, kind, self.device, flags, build)
         module.policy = policy if kind == "reference" else "default"
         if compiled != "none":

@@ -24,6 +24,11 @@ class Loaded:
     pairs: list | None = None  # weights.match's answer, kept for the next weights
     id: int = dataclasses.field(default_factory=lambda: next(_numbers))
 
+    def assert_policy(self) -> None:
+        """The flags of a reference, which are its policy's before every run; a candidate's are its own."""
+        if self.kind == "reference":
+            numerics.assert_applied(self.policy)
+
     def forward(self, inputs):
         """The network on the task's inputs: a list of arguments, a dict of keywords, or one value."""
         inputs = cast(inputs, self.policy)

@@ -28,14 +28,14 @@ class TimedOperations:
         page = ControlPage(context.take(0))
         try:
             slots = open_slots(self, message)
-            if module.kind == "reference":
-                numerics.assert_applied(module.policy)
+            module.assert_policy()
             with self.printed.captured():
                 forward = module.forward
                 if message.get("graph"):
                     forward = captured(module.forward, slots, self.device)
                 casts = module.policy in numerics.LOW_DTYPES
-                return {"calls": TimedLoop(page, forward, slots, self.device, casts).run()}
+                loop = TimedLoop(page, forward, slots, self.device, casts, module.assert_policy)
+                return {"calls": loop.run()}
         finally:
             page.close()
 
@@ -62,9 +62,12 @@ def open_slots(runner, message: dict) -> list[Slot]:
 
 
 class TimedLoop:
-    def __init__(self, page: ControlPage, forward, slots, device: str, casts: bool = False):
+    def __init__(self, page: ControlPage, forward, slots, device: str, casts: bool = False,
+                 check=lambda: None):
+        """`check` raises where no further turn may begin; it runs between turns, on nobody's time."""
         self.page, self.forward, self.slots = page, forward, slots
-        self.device, self.casts = device, casts
+        self.device, self.casts, self.check = device, casts, check
+        self.objection: Exception | None = None  # of the latest check, for the next turn
         self.span, self.hold = span_for(device), None
         self.failure: BaseException | None = None
 
@@ -85,6 +88,10 @@ class TimedLoop:
                 if self.failure is not None:
                     raise self.failure
                 gc.collect(0)
+                try:
+                    self.check()
+                except Exception as error:
+                    self.objection = error
         finally:
             gc.enable()
             if self.hold is not None:
@@ -109,6 +116,8 @@ class TimedLoop:
         status, device_ns, host_ns = STATUS_DONE, 0.0, 0.0
         calls = max(1, words[CALLS])
         try:
+            if self.objection is not None:
+                raise self.objection
             host_ns = self._queue(turn, words[SLOT], calls, words[HELD] == 1) / calls
             self._wait()
         except BaseException as error:

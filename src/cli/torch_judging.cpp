@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "judge/torch/accounts.h"
 #include "judge/torch/gauge.h"
 #include "judge/torch/judge_torch.h"
 #include "judge/torch/native_speed.h"
@@ -185,11 +186,15 @@ Status TorchJudging::time_native(const task::Task& task, const JudgePair& pair,
                                  const judge::JudgeRequest& base, judge::Verdict& verdict) {
   FIEL_TRY(torch::TorchRequest request, request_of(arguments_, pair, base));
   request.device = device::to_string(base.device);
-  if (request.time_budget_ms == 0) return {};
+  if (request.time_budget_ms == 0) {
+    torch::note_unjudged_track(request, verdict);
+    return {};
+  }
   const auto python = worker::find_python(arguments_.value("--python").value_or(""));
   if (!python) {
     const Error& e = python.error();
     torch::not_timed(verdict, e.hint.empty() ? e.what : e.what + "; " + e.hint);
+    torch::note_unjudged_track(request, verdict);
     return {};
   }
   return torch::time_native(task, request, workers_for(request, base, *python, *pool_), verdict);
@@ -200,7 +205,8 @@ std::vector<Flag> torch_judging_flags() {
       {"--mode", "NAME", "PyTorch tasks: train (default, as KernelBench) or eval"},
       {"--self", "", "PyTorch tasks: the reference against itself, as a control"},
       {"--baselines", "A,B", "eager, compile, reduce-overhead, max-autotune (eager,compile)"},
-      {"--policies", "A,B", "of the baselines: fp32, default, tf32 (all three), bf16, fp16"},
+      {"--policies", "A,B",
+       "of the baselines: fp32, default, tf32, bf16, fp16 (what the dtypes say)"},
       {"--baseline-cache", "NAME",
        "times of slower baselines from earlier judgements: use (default), refresh, off"},
       {"--track", "NAME", "whose kernels may do the work: any (default), own, libraries"},

@@ -81,6 +81,9 @@
   X(below_floor, "below-physics-floor")          \
   X(library_kernels, "library-kernels")          \
   X(own_kernels, "own-kernels")                  \
+  X(track_unjudged, "track-unjudged")            \
+  X(policy_left_out, "policy-left-out")          \
+  X(strides_differ, "strides-differ")            \
   X(baselines_discarded, "baselines-discarded")
 
 namespace fiel::judge {

@@ -168,7 +168,7 @@ constexpr std::array<Text, 21> kProbes = {{
      "Compute every call."},
 }};
 
-constexpr std::array<Text, 27> kFindings = {{
+constexpr std::array<Text, 30> kFindings = {{
     {"input-modified",
      "A byte of an input was written by the call, even if it was restored. Inputs belong to the "
      "caller.",
@@ -263,6 +263,21 @@ constexpr std::array<Text, 27> kFindings = {{
      "Judge with --track any, or write the kernel."},
     {"own-kernels", "Own kernels did the work in a track that asks for libraries.",
      "Judge with --track any."},
+    {"track-unjudged",
+     "--track was asked for, and nobody saw which kernels the candidate launches: nothing was "
+     "timed, "
+     "or the profiler saw none. The verdict says nothing about the track.",
+     "Judge on a GPU with time for timing, where CUPTI works (fiel doctor)."},
+    {"policy-left-out",
+     "A policy of --policies has no baseline: bf16 and fp16 cast the reference, whose outputs "
+     "would "
+     "then have another dtype than the task's, and where nothing is a product (or on the CPU) fp32 "
+     "and tf32 are the same program as default.",
+     ""},
+    {"strides-differ",
+     "An output has other strides than PyTorch's. Its values were compared all the same, and it is "
+     "no fault: what reads the output next may take another path, or copy it.",
+     "Return it in PyTorch's layout where that matters to the code around it."},
     {"baselines-discarded",
      "Times of baselines from earlier judgements were not used: one that was timed again took "
      "another time today, so none of them is believed, or the file that holds them is damaged or "

@@ -117,6 +117,20 @@ Json cache_json(const BaselineCacheUse& c) {
 
 }  // namespace
 
+std::optional<double> own_share(const std::vector<KernelEvidence>& kernels) {
+  double own_ns = 0, all_ns = 0, own = 0, all = 0;
+  for (const KernelEvidence& k : kernels) {
+    const bool is_own = k.origin == "own";
+    all_ns += k.device_ns;
+    all += static_cast<double>(k.launches);
+    if (is_own) own_ns += k.device_ns;
+    if (is_own) own += static_cast<double>(k.launches);
+  }
+  if (all_ns > 0) return own_ns / all_ns;
+  if (all > 0) return own / all;
+  return std::nullopt;
+}
+
 std::string_view name_of(BaselineCacheUse::Outcome outcome) {
   static constexpr std::string_view names[] = {"measured", "cached", "discarded"};
   return names[static_cast<size_t>(outcome)];
@@ -142,7 +156,11 @@ Json to_json(const Measurement& m, bool with_samples) {
   j["memory"] = memory_json(m.memory);
   j["floor"] = m.floor ? floor_json(*m.floor) : Json();
   j["kernels"] = Json::array();
-  for (const KernelEvidence& k : m.kernels) j["kernels"].push_back(kernel_json(k));
+  for (const KernelEvidence& k : m.launched.kernels) j["kernels"].push_back(kernel_json(k));
+  const std::optional<double> own = own_share(m.launched.kernels);
+  j["own_share"] = own ? Json(*own) : Json();
+  j["graph_launches"] = m.launched.graph_launches;
+  j["evidence_missing"] = m.launched.missing;
   j["baseline_cache"] = cache_json(m.baseline_cache);
   j["samples"] = m.samples;
   j["samples_verified"] = m.samples_verified;

@@ -100,6 +100,17 @@ struct KernelEvidence {
   bool tensor_core = false;
 };
 
+/// The kernels of one call, as the profiler or the device told them.
+struct LaunchedKernels {
+  std::vector<KernelEvidence> kernels;
+  uint64_t graph_launches = 0;
+  std::string missing;  ///< why there are none; empty where there are some
+};
+
+/// Own kernels' share of the device time, of the launches where no device times are known; none
+/// where no kernel was seen.
+std::optional<double> own_share(const std::vector<KernelEvidence>& kernels);
+
 /// What became of the times of earlier judgements (docs/timing.md#cached-baselines).
 struct BaselineCacheUse {
   enum class Outcome : uint8_t {
@@ -124,7 +135,7 @@ struct Measurement {
   std::string why;  ///< for ambiguous and not_measured
   MemoryUse memory;
   std::optional<Floor> floor;
-  std::vector<KernelEvidence> kernels;
+  LaunchedKernels launched{{}, 0, "no call was looked at"};
   uint64_t samples_verified = 0, samples = 0;
   BaselineCacheUse baseline_cache;
   int reward = 0;  ///< −1 wrong, 1 right, 2 > 5 % faster than eager, 3 also than compile

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "judge/readable.h"
 
@@ -166,6 +168,17 @@ int exit_code_of(const Verdict& verdict) {
   return exit_code_of(verdict.status);
 }
 
+std::optional<int> reward_of(const Verdict& verdict) {
+  switch (exit_code_of(verdict)) {
+    case 0:
+      return verdict.measurement ? std::max(verdict.measurement->reward, 1) : 1;
+    case 1:
+      return -1;
+    default:
+      return std::nullopt;
+  }
+}
+
 Json to_json(const Verdict& v) {
   Json j = Json::object();
   j["schema_version"] = kSchemaVersion;
@@ -187,6 +200,8 @@ Json to_json(const Verdict& v) {
   j["numerics_policy"] = v.numerics_policy;
   j["weights"] = v.weights;
   j["speed"] = v.speed;
+  const std::optional<int> reward = reward_of(v);
+  j["reward"] = reward ? Json(*reward) : Json();
   j["measurement"] = v.measurement ? to_json(*v.measurement, false) : Json();
   j["other_measurements"] = Json::array();
   for (const Measurement& m : v.other_measurements)

@@ -145,6 +145,10 @@ struct Verdict {
 /// A verdict's own exit code: as its status, but 3 where the device, not the kernel, is at fault.
 int exit_code_of(const Verdict& verdict);
 
+/// −1 judged and not accepted; 1 right; 2 and 3 faster too, as its measurement says. None where
+/// nothing was judged: a void task, or a fault of ours.
+std::optional<int> reward_of(const Verdict& verdict);
+
 Json to_json(const Verdict& verdict);
 
 /// The virtual GPU's finding as the verdict keeps it.

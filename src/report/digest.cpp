@@ -25,7 +25,7 @@ std::string kernel_line(const store::Evidence& e, const TerminalStyle& style) {
   const std::string status = fmt::format("{:<16}", v["status"].as_string());
   std::string speed = "-";
   if (const auto m = measured_of(v); m && m->headline)
-    speed = ratio_text(*m->headline) + " of " + m->headline->against;
+    speed = ratio_text(*m->headline) + " of " + m->headline->against + mode_suffix(*m);
   return fmt::format("  {} {:<6} {:<32} {}  {}\n",
                      painted(style.color,
                              code == 0   ? "32"

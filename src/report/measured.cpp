@@ -74,6 +74,19 @@ std::vector<double> numbers(const Json& j, const Json& set_aside = Json()) {
 
 }  // namespace
 
+std::string timing_mode(const MeasuredSide& side) {
+  return side.graph ? "graph" : side.cold ? "cold" : "warm";
+}
+
+std::string mode_suffix(const MeasuredSide& side) {
+  const std::string mode = timing_mode(side);
+  return mode == "cold" ? "" : " (" + mode + ")";
+}
+
+std::string mode_suffix(const Measured& measured) {
+  return measured.sides.empty() ? "" : mode_suffix(measured.sides.front());
+}
+
 std::optional<Measured> measured_of(const Json& verdict) {
   const Json& j = verdict["measurement"];
   if (!j.is_object()) return std::nullopt;
@@ -96,8 +109,14 @@ std::optional<Measured> measured_of(const Json& verdict) {
     m.kernels.push_back({k["name"].as_string(), k["origin"].as_string(),
                          static_cast<uint64_t>(std::max<int64_t>(k["launches"].as_int(), 0)),
                          positive(k["device_ns"]), k["tensor_core"].as_bool()});
-  if (j["reward"].is_integer()) m.reward = j["reward"].as_int();
+  if (const double own = j["own_share"].as_double(-1); own >= 0 && own <= 1) m.own_share = own;
+  m.evidence_missing = j["evidence_missing"].as_string();
   return m;
+}
+
+std::optional<int64_t> reward_of(const Json& verdict) {
+  if (!verdict["reward"].is_integer()) return std::nullopt;
+  return verdict["reward"].as_int();
 }
 
 std::vector<SideSamples> samples_of(const Json& samples) {

@@ -23,6 +23,10 @@ struct MeasuredSide {
   bool graph = false, cold = true;
   bool cached = false;  ///< taken in an earlier judgement
 };
+/// "cold", "warm" or "graph": with caches flushed, as they were left, or launches replayed.
+std::string timing_mode(const MeasuredSide& side);
+/// " (warm)", " (graph)", or nothing for the usual one: beside every time and ratio that is shown.
+std::string mode_suffix(const MeasuredSide& side);
 
 struct MeasuredRatio {
   std::string against, policy, decision;
@@ -51,10 +55,17 @@ struct Measured {
   std::optional<double> light_share;
   std::string bound_by;
   std::vector<MeasuredKernel> kernels;
-  std::optional<int64_t> reward;
+  std::optional<double> own_share;  ///< 0 .. 1
+  std::string evidence_missing;
 };
 
+/// The kernel's, where there is one.
+std::string mode_suffix(const Measured& measured);
+
 std::optional<Measured> measured_of(const Json& verdict);
+
+/// -1, 1, 2 or 3; none where nothing was judged.
+std::optional<int64_t> reward_of(const Json& verdict);
 
 /// The sides of `samples` as the store keeps them: one number a sample, credited to one call.
 struct SideSamples {

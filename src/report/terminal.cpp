@@ -174,6 +174,8 @@ std::string facts_block(const Verdict& v, const Painter& p) {
       fmt::format("  {} {:<22}{} {}\n", p.dim("numerics "), numerics, p.dim("speed    "), speed);
   text += fmt::format("  {} {:<22}{} {}\n", p.dim("isolation"), sandbox::name_of(v.isolation.level),
                       p.dim("seed     "), v.seed);
+  if (const auto reward = judge::reward_of(v))
+    text += fmt::format("  {} {}\n", p.dim("reward   "), *reward);
   if (!v.weights.empty()) text += fmt::format("  {} given by {}\n", p.dim("weights  "), v.weights);
   if (v.resources.calls > 0)
     text += fmt::format(

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -20,6 +21,11 @@ std::string label(const std::string& name, const std::string& policy) {
   return policy.empty() ? name : name + ", " + policy;
 }
 
+/// Of times that are not taken as usual, with caches flushed and every launch made anew.
+std::string mode_suffix(const TimedSide& s) {
+  return s.graph ? " (graph)" : s.cold ? "" : " (warm)";
+}
+
 std::string interval(double low, double high) {
   if (!std::isfinite(low) || !std::isfinite(high)) return "[too few samples]";
   return fmt::format("[{:.3f}, {:.3f}]", low, high);
@@ -33,6 +39,7 @@ const Ratio* ratio_for(const Measurement& m, const TimedSide& side) {
 
 std::string headline(const Measurement& m) {
   std::string text = fmt::format("  speed  {}", judge::name_of(m.speed));
+  if (!m.sides.empty()) text += mode_suffix(m.sides.front());
   if (!m.shape_set.empty() && m.shape_set != kOwnShapes) text += " at " + m.shape_set;
   if (m.headline && *m.headline < m.ratios.size()) {
     const Ratio& r = m.ratios[*m.headline];
@@ -52,7 +59,7 @@ std::string age(int64_t ms) {
 }
 
 std::string row(const Measurement& m, const TimedSide& s) {
-  const std::string name = label(s.name, s.policy);
+  const std::string name = label(s.name, s.policy) + mode_suffix(s);
   if (!s.unavailable.empty()) return fmt::format("  {:<24}not timed: {}\n", name, s.unavailable);
   std::string text = fmt::format("  {:<24}{:>10}{:>9}", name, format_duration_ns(s.median_ns),
                                  s.numerics ? fiel::name_of(*s.numerics) : std::string_view("-"));
@@ -76,6 +83,25 @@ std::string memory_line(const judge::MemoryUse& m) {
   return text + "\n";
 }
 
+/// Whose kernels took the time, and what they are called: the longest ones.
+std::string kernels_lines(const judge::LaunchedKernels& launched) {
+  constexpr size_t kShown = 3;
+  const std::optional<double> own = judge::own_share(launched.kernels);
+  if (!own) return "  kernels  not seen: " + launched.missing + "\n";
+  double device_ns = 0;
+  for (const judge::KernelEvidence& k : launched.kernels) device_ns += k.device_ns;
+  std::string text =
+      fmt::format("  kernels  {} of them, own ones have {:.0f} % of the {}\n",
+                  launched.kernels.size(), 100 * *own, device_ns > 0 ? "device time" : "launches");
+  for (size_t i = 0; i < std::min(kShown, launched.kernels.size()); ++i) {
+    const judge::KernelEvidence& k = launched.kernels[i];
+    text += fmt::format("    {:<44.44}{:<10}{:>6} launches{}{}\n", k.name, k.origin, k.launches,
+                        k.device_ns > 0 ? "  " + format_duration_ns(k.device_ns) : std::string(),
+                        k.tensor_core ? "  tensor cores" : "");
+  }
+  return text;
+}
+
 std::string cache_line(const judge::BaselineCacheUse& c) {
   if (c.outcome != judge::BaselineCacheUse::Outcome::discarded) return {};
   return "  cached baselines were discarded, all were measured anew: " + c.why + "\n";
@@ -91,14 +117,15 @@ std::string render_measurement(const Measurement& m) {
                         "95 % interval");
   for (const TimedSide& s : m.sides) text += row(m, s);
   text += memory_line(m.memory);
+  if (!m.sides.empty()) text += kernels_lines(m.launched);
   text += cache_line(m.baseline_cache);
   if (m.floor)
     text += fmt::format("  floor  {} by {}: {:.0f} % of the speed of light\n",
                         format_duration_ns(m.floor->floor_ns), m.floor->bound_by,
                         100 * m.floor->light_share);
   if (m.samples > 0)
-    text += fmt::format("  {} timed calls, {} compared in full; reward {}\n",
-                        format_count(m.samples), format_count(m.samples_verified), m.reward);
+    text += fmt::format("  {} timed calls, {} compared in full\n", format_count(m.samples),
+                        format_count(m.samples_verified));
   return text + "\n";
 }
 

@@ -147,6 +147,7 @@ Verified read_verified(const Json& j) {
     v.guards.push_back({g["path"].as_string(), g["side"].as_string(), g["byte"].as_int()});
   for (const Json& u : j["unwritten"].items())
     v.unwritten.push_back({u["path"].as_string(), read_count(u["elements"])});
+  v.notes = read_strings(j["notes"]);
   v.stale = j["stale"];
   if (!j["round"].is_null()) v.call = read_call(j);
   v.missing_at_done = read_count(j["missing_at_done"]);

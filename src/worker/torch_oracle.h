@@ -142,7 +142,8 @@ struct Verified {
   std::vector<ModifiedInput> inputs_modified;
   std::vector<BrokenGuard> guards;
   std::vector<UnwrittenOutput> unwritten;
-  Json stale;  ///< the case whose answer this is, or null
+  std::vector<std::string> notes;  ///< what is no fault: other strides than PyTorch's
+  Json stale;                      ///< the case whose answer this is, or null
   Json raw;
   // Of a timed call:
   std::optional<TimedCall> call;

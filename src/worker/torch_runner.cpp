@@ -125,6 +125,7 @@ Answer<Evidence> TorchRunner::evidence(const Json& module, int64_t window, const
     e.kernels.push_back({k["name"].as_string(), k["origin"].as_string(), read_count(k["launches"]),
                          read_number(k["device_ns"]), k["tensor_core"].as_bool()});
   e.graph_launches = read_count(reply["graph_launches"]);
+  e.missing = reply["missing"].as_string();
   e.raw = std::move(reply);
   return e;
 }

@@ -78,6 +78,7 @@ struct KernelEvidence {
 struct Evidence {
   std::vector<KernelEvidence> kernels;
   uint64_t graph_launches = 0;
+  std::string missing;  ///< why there are no kernels
   Json raw;
 };
 struct ModuleMemory {

@@ -89,6 +89,7 @@ TorchFacts read_facts(const Json& json) {
   f.multiprocessors =
       static_cast<int>(std::min<int64_t>(json["multiprocessors"].as_int(), 1 << 20));
   f.notes = read_strings(json["notes"]);
+  f.no_compile = json["no_compile"].as_string();
   return f;
 }
 

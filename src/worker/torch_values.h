@@ -36,6 +36,7 @@ struct TorchFacts {
   uint64_t memory_bytes = 0, l2_bytes = 0;
   int multiprocessors = 0;
   std::vector<std::string> notes;  ///< what is missing and what it costs
+  std::string no_compile;          ///< why torch.compile is not used; empty where it is
 };
 TorchFacts read_facts(const Json& json);
 

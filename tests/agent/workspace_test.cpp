@@ -182,6 +182,7 @@ Json incorrect(const char* shape) {
   return Json::object({{"status", "incorrect"},
                        {"reason", "y[4660] differs at N=4660"},
                        {"seed", "998877"},
+                       {"reward", -1},
                        {"witness", Json::object({{"probe", "mixed-signs"},
                                                  {"shape_set", shape},
                                                  {"symbols", Json::object({{"N", 4660}})},
@@ -264,9 +265,10 @@ TEST(Feedback, SpeedComesWithIntervals) {
   const Json m = *Json::parse(
       R"({"sides":[{"name":"kernel","policy":"","unavailable":"","median_ns":1000,"low_ns":900,"high_ns":1100}],
           "ratios":[{"against":"compile","policy":"tf32","value":1.5,"low":1.4,"high":1.6,
-                     "decision":"faster","comparable":true}],"reward":3})");
+                     "decision":"faster","comparable":true}]})");
   const Feedback f = feedback_of(
-      Json::object({{"status", "correct"}, {"speed", "faster"}, {"measurement", m}}), {"small"});
+      Json::object({{"status", "correct"}, {"speed", "faster"}, {"reward", 3}, {"measurement", m}}),
+      {"small"});
   EXPECT_TRUE(f.good);
   EXPECT_THAT(f.text, HasSubstr("1.500x [1.400, 1.600] faster"));
   EXPECT_THAT(f.text, HasSubstr("[900 ns, 1.1 µs]"));

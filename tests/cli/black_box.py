@@ -584,15 +584,16 @@ class Schema(Case):
         for status, source in ENDS.items():
             _, v = self.judge(source)
             self.assertEqual(v["status"], status, v["reason"])
+            self.assertEqual(v["reward"], 1 if status == "correct" else -1, status)
 
     def test_a_void_task(self):
         self.task = self.write("void.toml", VOID_TASK)
         r, v = self.judge(HONEST)
-        self.assertEqual((r.code, v["status"]), (5, "task_void"), v["reason"])
+        self.assertEqual((r.code, v["status"], v["reward"]), (5, "task_void", None), v["reason"])
 
     def test_a_fault_of_the_machine(self):
         r, v = self.judge(HONEST, "--require-isolation", env={"FIEL_NO_NAMESPACES": "1"})
-        self.assertEqual((r.code, v["status"]), (3, "harness_fault"), v["reason"])
+        self.assertEqual((r.code, v["status"], v["reward"]), (3, "harness_fault", None), v["reason"])
 
     def test_verdicts_on_several_kernels(self):
         self.write("a.cu", HONEST)

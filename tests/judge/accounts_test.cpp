@@ -24,7 +24,22 @@ TEST(Tracks, OwnKernelsMayCopyThroughTheFramework) {
   EXPECT_TRUE(track_violation(own, Track::libraries));
 }
 
+TEST(Tracks, LaunchesCountWhereNoTimesAreKnown) {
+  const std::vector<KernelEvidence> bare = {{"mine", "own", 3, 0, false}};
+  EXPECT_EQ(own_share(bare), 1.0);
+  EXPECT_FALSE(track_violation(bare, Track::own));
+  EXPECT_TRUE(track_violation(bare, Track::libraries));
+  const std::vector<KernelEvidence> mixed = {{"sgemm", "library", 1, 0, false},
+                                             {"cub", "library", 8, 0, false},
+                                             {"mine", "own", 1, 0, false}};
+  EXPECT_DOUBLE_EQ(*own_share(mixed), 0.1);
+  EXPECT_NE(track_violation(mixed, Track::own)->find("90 % of the launches"), std::string::npos);
+  EXPECT_NE(track_violation(mixed, Track::own)->find("most in cub"), std::string::npos);
+  EXPECT_DOUBLE_EQ(*own_share(kMixed), 0.1) << "of the device time";
+}
+
 TEST(Tracks, NothingSeenIsNoEvidence) {
+  EXPECT_FALSE(own_share({}));
   EXPECT_FALSE(track_violation({}, Track::own));
   EXPECT_FALSE(track_violation({}, Track::libraries));
 }

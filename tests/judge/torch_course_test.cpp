@@ -154,6 +154,152 @@ TEST_F(TorchJudgement, AModuleHasNoGauge) {
   EXPECT_TRUE(v.environment.notes.empty());
 }
 
+TEST_F(TorchJudgement, OwnKernelsShareAndTheTrackAreInTheVerdict) {
+  on_a_gpu();
+  request_.track = Track::own;
+  Json m = to_json(judged())["measurement"];
+  EXPECT_EQ(m["own_share"].as_double(), 1);
+  EXPECT_EQ(m["evidence_missing"].as_string(), "");
+  EXPECT_EQ(m["graph_launches"].as_int(), 2);
+  candidate_ = "right,library=3e5";
+  const Verdict v = judged();
+  EXPECT_EQ(v.status, VerdictStatus::policy_violation) << v.reason;
+  EXPECT_NE(found(v, "library-kernels"), nullptr);
+  EXPECT_EQ(to_json(v)["measurement"]["own_share"].as_double(), 0.25);
+  EXPECT_EQ(to_json(v)["reward"].as_int(), -1);
+}
+
+TEST_F(TorchJudgement, ATrackThatNobodyCouldJudgeIsSaid) {
+  request_.track = Track::own;
+  ASSERT_NE(found(judged(), "track-unjudged"), nullptr) << "nothing is timed here";
+  on_a_gpu();
+  for (const auto& [behaviour, why] :
+       {std::pair{"unseen", "the profiler saw no kernel"}, {"no-evidence", "no profiler today"}}) {
+    candidate_ = behaviour;
+    request_.track = Track::own;
+    const Verdict v = judged();
+    EXPECT_EQ(v.status, VerdictStatus::correct) << v.reason;
+    const FindingRecord* said = found(v, "track-unjudged");
+    ASSERT_NE(said, nullptr) << behaviour;
+    EXPECT_EQ(said->grade, vgpu::Grade::warn);
+    EXPECT_NE(said->detail.find(why), std::string::npos) << said->detail;
+    const Json m = to_json(v)["measurement"];
+    EXPECT_TRUE(m["own_share"].is_null());
+    EXPECT_NE(m["evidence_missing"].as_string().find(why), std::string::npos);
+    request_.track = Track::any;
+    EXPECT_EQ(found(judged(), "track-unjudged"), nullptr) << "nobody asked";
+  }
+  candidate_ = "right";
+  request_.track = Track::own;
+  EXPECT_EQ(found(judged(), "track-unjudged"), nullptr);
+}
+
+TEST_F(TorchJudgement, TheRewardIsInEveryVerdict) {
+  on_a_gpu();
+  EXPECT_EQ(to_json(judged())["reward"].as_int(), 2) << "twice as fast as eager, nothing compiled";
+  for (const char* bad : {"wrong", "compile-error", "hang"}) {
+    candidate_ = bad;
+    EXPECT_EQ(to_json(judged())["reward"].as_int(), -1) << bad;
+  }
+  oracle_ = "worker-fault";
+  EXPECT_TRUE(to_json(judged())["reward"].is_null());
+  oracle_ = "right,void-anywhere";
+  EXPECT_TRUE(to_json(judged())["reward"].is_null());
+}
+
+TEST_F(TorchJudgement, ADroppedProbeIsListedWithItsReason) {
+  oracle_ = "right,drops";
+  const Verdict v = judged();
+  EXPECT_EQ(v.status, VerdictStatus::correct) << v.reason;
+  const auto dropped = std::find_if(v.probes.begin(), v.probes.end(), [](const ProbeResult& p) {
+    return p.probe == Probe::special_values;
+  });
+  ASSERT_NE(dropped, v.probes.end());
+  EXPECT_EQ(dropped->outcome, ProbeOutcome::dropped);
+  EXPECT_EQ(dropped->reason, "the reference is not finite at ''");
+  EXPECT_EQ(dropped->calls, 0u);
+}
+
+TEST_F(TorchJudgement, AReferenceThatNoSeedRepeatsIsVoid) {
+  oracle_ = "right,clock-seeded";
+  const Verdict v = judged();
+  EXPECT_EQ(v.status, VerdictStatus::task_void);
+  EXPECT_NE(v.reason.find("same inputs and random state differ"), std::string::npos) << v.reason;
+  EXPECT_EQ(asked("load", ""), 0u) << "no candidate was run";
+}
+
+TEST_F(TorchJudgement, OtherStridesAreSaidAndNoFault) {
+  EXPECT_EQ(found(judged(), "strides-differ"), nullptr);
+  oracle_ = "right,strides";
+  const Verdict v = judged();
+  EXPECT_EQ(v.status, VerdictStatus::correct) << v.reason;
+  const FindingRecord* said = found(v, "strides-differ");
+  ASSERT_NE(said, nullptr);
+  EXPECT_EQ(said->grade, vgpu::Grade::info);
+  EXPECT_NE(said->detail.find("[1, 64]"), std::string::npos) << said->detail;
+}
+
+/// The names and policies of the sides after the kernel.
+std::string sides_of(const Verdict& v) {
+  std::string text;
+  for (size_t i = 1; v.measurement && i < v.measurement->sides.size(); ++i)
+    text += v.measurement->sides[i].name + " " + v.measurement->sides[i].policy + ";";
+  return text;
+}
+
+TEST_F(TorchJudgement, PoliciesAreThoseThatTheDtypesSay) {
+  on_a_gpu();
+  const std::string base = oracle_;
+  for (const auto& [behaviour, sides] :
+       {std::pair{"", "eager default;"},
+        {",products", "eager fp32;eager default;eager tf32;"},
+        {",bfloat16", "eager default;eager bf16;"},
+        {",products,float16", "eager fp32;eager default;eager tf32;eager fp16;"}}) {
+    oracle_ = base + behaviour;
+    const Verdict v = judged();
+    EXPECT_EQ(sides_of(v), sides) << behaviour;
+    EXPECT_EQ(found(v, "policy-left-out"), nullptr) << "nobody asked for any";
+  }
+}
+
+TEST_F(TorchJudgement, APolicyThatIsAskedForAndLeftOutIsSaid) {
+  on_a_gpu();
+  oracle_ += ",products";
+  request_.policies = {"tf32", "bf16"};
+  const Verdict v = judged();
+  EXPECT_EQ(sides_of(v), "eager tf32;");
+  const FindingRecord* said = found(v, "policy-left-out");
+  ASSERT_NE(said, nullptr);
+  EXPECT_NE(said->detail.find("bf16: no output of the task is bfloat16"), std::string::npos)
+      << said->detail;
+}
+
+TEST_F(TorchJudgement, WithoutACompilerItsBaselinesAreLeftOutWithTheReason) {
+  on_a_gpu();
+  oracle_ += ",old";
+  request_.baselines = {"eager", "compile", "max-autotune"};
+  const Verdict v = judged();
+  EXPECT_EQ(v.status, VerdictStatus::correct) << v.reason;
+  ASSERT_TRUE(v.measurement);
+  ASSERT_EQ(sides_of(v), "eager default;compile default;max-autotune default;");
+  EXPECT_EQ(v.measurement->sides[1].unavailable, "");
+  for (size_t i : {2, 3})
+    EXPECT_EQ(v.measurement->sides[i].unavailable, "torch.compile needs PyTorch 2.4, this is 2.3");
+  for (const Json& line : log())
+    EXPECT_TRUE(line["compile"].as_string().empty() || line["compile"].as_string() == "none");
+}
+
+TEST_F(TorchJudgement, ABareKernelThatCannotBeReplayedSaysWhy) {
+  bare();
+  request_.timing = Timing::graph;
+  const Verdict v = judged();
+  EXPECT_EQ(v.status, VerdictStatus::correct) << v.reason;
+  ASSERT_TRUE(v.measurement);
+  EXPECT_EQ(
+      v.measurement->why,
+      "the kernel could not be put under the clock: a bare kernel is not replayed as a graph");
+}
+
 TEST_F(TorchJudgement, AWrongAnswerInATimedCallIsIncorrect) {
   on_a_gpu();
   oracle_ += ",late-wrong";

@@ -35,7 +35,7 @@ Verdict full_verdict() {
   v.measurement->sides.push_back({});
   v.measurement->ratios.push_back({});
   v.measurement->floor = Floor{};
-  v.measurement->kernels.push_back({});
+  v.measurement->launched.kernels.push_back({});
   return v;
 }
 
@@ -82,6 +82,30 @@ TEST(VerdictJson, NamesAndNumbersOfStatusesAreStable) {
   const Json s = schema();
   const Json& listed = s["$defs"]["verdict"]["properties"]["status"]["enum"];
   EXPECT_EQ(listed.size(), static_cast<size_t>(kStatusCount));
+}
+
+/// -1 for whatever was judged and refused, measured or not; nothing where nobody was judged.
+TEST(VerdictJson, EveryStatusHasItsReward) {
+  for (int i = 0; i < kStatusCount; ++i) {
+    Verdict v;
+    v.status = static_cast<VerdictStatus>(i);
+    const int code = exit_code_of(v);
+    const Json reward = to_json(v)["reward"];
+    const std::string want = code == 0 ? "1" : code == 1 ? "-1" : "null";
+    EXPECT_EQ(reward.dump(), want) << name_of(v.status);
+  }
+  Verdict refused;
+  refused.status = VerdictStatus::unsupported;
+  refused.unsupported_by = "device";
+  EXPECT_TRUE(to_json(refused)["reward"].is_null()) << "the device is at fault";
+  Verdict fast;
+  fast.status = VerdictStatus::correct;
+  fast.measurement = Measurement{};
+  EXPECT_EQ(reward_of(fast), 1) << "nothing was timed";
+  fast.measurement->reward = 3;
+  EXPECT_EQ(to_json(fast)["reward"].as_int(), 3);
+  fast.status = VerdictStatus::timing_invalid;
+  EXPECT_EQ(reward_of(fast), -1) << "whatever was measured before";
 }
 
 TEST(VerdictJson, ProbeNamesAreThoseOfTheSchema) {

@@ -126,6 +126,9 @@ def check_tables():
         rows = list(csv.DictReader(f, strict=True))
     assert len(rows) == EXPECTED[0]
     for row in rows:
+        judged = row["status"] not in ("harness_fault", "task_void")
+        wanted = "" if not judged else "-1" if row["accepted"] == "false" else None
+        assert row["reward"] == wanted or (wanted is None and row["reward"] in ("1", "3")), row
         for key in ("ratio", "ratio_low", "ratio_high", "kernel_median_ns", "memory_efficiency"):
             assert row[key] == "" or float(row[key]) > 0, (key, row[key])
     with open(folder / "baselines", encoding="utf-8", newline="") as f:
@@ -138,8 +141,11 @@ def check_tables():
     markdown = (folder / "markdown").read_text(encoding="utf-8")
     table = [line for line in markdown.splitlines() if line.startswith("| ")]
     assert len(table) == EXPECTED[0] + 1
+    if what == "timed":
+        assert [row["own_share"] for row in rows] == ["0.75", "0.75"], rows
+        assert [line.split(" | ")[3] for line in table] == ["reward", "3", "1"], table
     for line in table:
-        assert len(re.findall(r"(?<!\\)\|", line)) == 7, line
+        assert len(re.findall(r"(?<!\\)\|", line)) == 8, line
     for text in (markdown, *[row["ratio"] for row in rows]):
         assert not re.search(r"\b(inf|nan|0\.00+x?)\b", text), text
 

@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "report/foreign_text.h"
+#include "report/page/page.h"
 #include "report/tally.h"
 #include "runs.h"
 
@@ -58,6 +59,29 @@ TEST(Export, BaselinesAreARowATask) {
   EXPECT_TRUE(text.starts_with("task,status,control_ratio,")) << text;
   EXPECT_NE(text.find("\"level1/1\",\"correct\",1,0.97,1.03,0.1,0.09,,0.08,,,"), std::string::npos)
       << text;
+}
+
+/// Warm caches and replayed graphs are other measurements: no table shows them as the usual one.
+TEST(Export, TimesOfAnotherModeAreLabelled) {
+  for (const auto& [key, value, mode] :
+       {std::tuple{"cold", true, "cold"}, {"cold", false, "warm"}, {"graph", true, "graph"}}) {
+    store::Evidence e = timed(0, "k.cu", 40'000);
+    Json sides = Json::array();
+    for (Json s : e.verdict["measurement"]["sides"].items()) {
+      s[key] = value;
+      sides.push_back(std::move(s));
+    }
+    e.verdict["measurement"]["sides"] = std::move(sides);
+    const store::RunRecord run = run_of({e});
+    const std::string suffix = std::string(" (") + mode + ")";
+    const bool usual = std::string(mode) == "cold";
+    EXPECT_NE(to_csv(run).find("\"fp32\"," + std::string(mode) + ",40000,"), std::string::npos)
+        << to_csv(run);
+    EXPECT_EQ(to_markdown(run).find("of compile" + suffix) == std::string::npos, usual) << mode;
+    EXPECT_EQ(verdict_page(run, 0).find("compile fp32" + suffix) == std::string::npos, usual)
+        << mode;
+    EXPECT_EQ(verdict_page(run, 0).find("one call" + suffix) == std::string::npos, usual) << mode;
+  }
 }
 
 TEST(Export, UnknownFormatsAreAnsweredWithTheNearest) {

@@ -81,6 +81,31 @@ TEST(TerminalSpeed, DiscardedTimesAreSaid) {
   EXPECT_NE(text.find("discarded, all were measured anew: eager takes 2 ms"), std::string::npos);
 }
 
+TEST(TerminalSpeed, TimesOfAnotherModeAreLabelled) {
+  judge::Measurement m = measured();
+  EXPECT_EQ(render_measurement(m).find("(warm)"), std::string::npos);
+  for (judge::TimedSide& s : m.sides) s.cold = false;
+  std::string text = render_measurement(m);
+  for (const char* part : {"speed  faster (warm): 1.200", "kernel (warm)", "eager, fp32 (warm)"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  for (judge::TimedSide& s : m.sides) s.graph = s.cold = true;
+  text = render_measurement(m);
+  EXPECT_NE(text.find("speed  faster (graph): 1.200"), std::string::npos) << text;
+  EXPECT_NE(text.find("kernel (graph)"), std::string::npos) << text;
+}
+
+TEST(TerminalSpeed, SaysWhoseKernelsDidTheWorkOrWhyNobodySawThem) {
+  judge::Measurement m = measured();
+  m.launched = {{}, 0, "CUPTI is missing"};
+  EXPECT_NE(render_measurement(m).find("kernels  not seen: CUPTI is missing"), std::string::npos);
+  m.launched = {{{"sgemm", "library", 2, 3000, true}, {"bias", "own", 1, 1000, false}}, 0, ""};
+  const std::string text = render_measurement(m);
+  EXPECT_NE(text.find("own ones have 25 % of the device time"), std::string::npos) << text;
+  EXPECT_NE(text.find("tensor cores"), std::string::npos) << text;
+  m.launched.kernels[0].device_ns = m.launched.kernels[1].device_ns = 0;
+  EXPECT_NE(render_measurement(m).find("own ones have 33 % of the launches"), std::string::npos);
+}
+
 TEST(TerminalSpeed, SaysNothingWhereNothingWasTimed) { EXPECT_EQ(render_measurement({}), ""); }
 
 }  // namespace

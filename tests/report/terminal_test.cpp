@@ -50,7 +50,7 @@ TEST(Terminal, ShowsStatusWitnessFindingsAndWhatToDoNext) {
        {"INCORRECT  k.cu for softmax", "offset-mean at odd:ones (C=1 N=1), call 4",
         "y[0, 0]  expected 1  got nan", "the smallest shape found", "shared-race  k.cu:31",
         "(3 times)", "fiel explain shared-race", "fiel judge tasks/softmax.toml k.cu --seed 7",
-        "not measured", "failed"})
+        "not measured", "failed", "reward    -1"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 

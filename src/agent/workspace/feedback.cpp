@@ -56,7 +56,6 @@ void add_speed(const Json& m, Feedback& f) {
     }
   }
   if (!m["why"].as_string().empty()) f.text += "speed: " + m["why"].as_string() + "\n";
-  f.entry.reward = static_cast<int>(m["reward"].as_int());
 }
 
 bool is_hidden(const std::string& shape, const std::vector<std::string>& visible) {
@@ -137,7 +136,7 @@ Feedback feedback_of(const Json& verdict, const std::vector<std::string>& visibl
   if (!f.entry.reason.empty()) f.text += f.entry.reason + "\n";
   if (verdict["witness"].is_object()) f.text += witness_text(verdict["witness"]) + "\n";
   add_findings(verdict, visible_shapes, f);
-  f.entry.reward = f.good ? 1 : -1;
+  f.entry.reward = static_cast<int>(verdict["reward"].as_int());
   if (verdict["measurement"].is_object())
     add_speed(verdict["measurement"], f);
   else if (f.good)

@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
+#include "judge/torch/answers.h"
 
 namespace fiel::judge::torch {
 namespace {
@@ -79,27 +81,40 @@ Status record_accounts(TorchCourse& course, std::vector<Contestant>& all, const 
   FIEL_TRY_STATUS(course.poll("kernels"));
   FIEL_TRY_STATUS(course.oracle().turn().take(Share::shared));  // its times are not measurements
   FIEL_TRY(const Input input, course.oracle().place(c, {}, kernel.windows));
-  m.kernels = kernel.runner->kernels(input);
+  m.launched = kernel.runner->kernels(input);
   return {};
 }
 
 std::optional<std::string> track_violation(const std::vector<KernelEvidence>& kernels,
                                            Track track) {
-  double own = 0, others = 0;
+  const std::optional<double> own = own_share(kernels);
+  if (track == Track::any || !own) return std::nullopt;
+  const double foreign = track == Track::own ? 1 - *own : *own;
+  if (foreign <= 0.5) return std::nullopt;
   const KernelEvidence* worst = nullptr;
   for (const KernelEvidence& k : kernels) {
-    const bool is_own = k.origin == "own";
-    (is_own ? own : others) += k.device_ns;
-    const bool foreign = (track == Track::own) != is_own;
-    if (foreign && (worst == nullptr || k.device_ns > worst->device_ns)) worst = &k;
+    if ((track == Track::own) == (k.origin == "own")) continue;
+    const auto weight = [](const KernelEvidence& e) { return std::pair(e.device_ns, e.launches); };
+    if (worst == nullptr || weight(k) > weight(*worst)) worst = &k;
   }
-  const double total = own + others;
-  const double foreign = track == Track::own ? others : own;
-  if (track == Track::any || total <= 0 || foreign <= total / 2 || worst == nullptr)
-    return std::nullopt;
-  return fmt::format("{:.0f} % of the device time is spent in {} kernels, most in {}",
-                     100 * foreign / total, track == Track::own ? "library and framework" : "own",
-                     worst->name);
+  const bool timed = worst->device_ns > 0;
+  return fmt::format("{:.0f} % of the {} {} kernels, most in {}", 100 * foreign,
+                     timed ? "device time is spent in" : "launches are of",
+                     track == Track::own ? "library and framework" : "own", worst->name);
+}
+
+void note_unjudged_track(const TorchRequest& request, Verdict& verdict) {
+  if (request.track == Track::any || verdict.status != VerdictStatus::correct) return;
+  const auto& m = verdict.measurement;
+  if (m && own_share(m->launched.kernels)) return;
+  const std::string why = !m ? "nothing was timed, and kernels are seen beside times"
+                          : !m->launched.missing.empty() ? m->launched.missing
+                                                         : m->why;
+  verdict.findings.push_back(finding(
+      JudgeFinding::track_unjudged, vgpu::Grade::warn,
+      fmt::format("nobody saw whose kernels do the work, so the track '{}' was not judged: {}",
+                  name_of(request.track), why),
+      Probe::timed_calls, m ? m->shape_set : kGivenShapes, verdict.resources.calls));
 }
 
 }  // namespace fiel::judge::torch

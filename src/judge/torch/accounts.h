@@ -20,4 +20,7 @@ Status record_accounts(TorchCourse& course, std::vector<Contestant>& all, const 
 /// Why the launched kernels do not belong to the track; nothing where they do or none were seen.
 std::optional<std::string> track_violation(const std::vector<KernelEvidence>& kernels, Track track);
 
+/// A right kernel of whose kernels nothing is known belongs to a track unseen: a warning says so.
+void note_unjudged_track(const TorchRequest& request, Verdict& verdict);
+
 }  // namespace fiel::judge::torch

@@ -39,7 +39,7 @@ class BareSide final : public Side {
   worker::Answer<void> reach(const Input& input) override;
   void forget(int64_t window) override { memory_.forget(window); }
   std::optional<worker::ModuleMemory> memory(bool reset) override;
-  std::vector<KernelEvidence> kernels(const Input& input) override;
+  LaunchedKernels kernels(const Input& input) override;
 
   /// Samples in which the device's events fell short of the host's clock.
   uint64_t events_short() const { return events_short_; }

@@ -27,14 +27,30 @@ bool has_output_of(const worker::OpenedTask& task, std::string_view dtype) {
                      [&](const worker::Leaf& leaf) { return leaf.dtype == dtype; });
 }
 
-/// Started on this thread, with which it ends.
-Contestant started(const TorchRequest& request, const Workers& workers, const std::string& name,
-                   const std::string& policy) {
+/// What a policy casts to; empty for one that casts nothing.
+std::string narrow_dtype(std::string_view policy) {
+  return policy == "bf16" ? "bfloat16" : policy == "fp16" ? "float16" : "";
+}
+
+Contestant named(const std::string& name, const std::string& policy) {
   Contestant c;
   c.side.name = name;
   c.side.policy = policy;
   c.trusted = true;
   c.windows = name + " " + policy;
+  return c;
+}
+
+Contestant unavailable(const std::string& name, const std::string& policy, std::string why) {
+  Contestant c = named(name, policy);
+  c.drop(std::move(why));
+  return c;
+}
+
+/// Started on this thread, with which it ends.
+Contestant started(const TorchRequest& request, const Workers& workers, const std::string& name,
+                   const std::string& policy) {
+  Contestant c = named(name, policy);
   auto process = workers.baseline(policy);
   if (!process) {
     c.drop(to_string(process.error()));
@@ -187,19 +203,27 @@ void drop_windows(TorchCourse& course, std::vector<Contestant>& all, std::span<c
   }
 }
 
-std::vector<std::string> policies_for(const TorchRequest& request, const worker::OpenedTask& task) {
+Policies policies_for(const TorchRequest& request, const worker::OpenedTask& task) {
   // On the CPU there is no TF32, and without products no policy changes anything: one is all.
   const bool one = request.torch_device() == "cpu" || !(task.floor.tf32able > 0);
-  std::vector<std::string> chosen;
-  for (const std::string& policy : request.policies) {
-    if (policy == "bf16" && !has_output_of(task, "bfloat16")) continue;
-    if (policy == "fp16" && !has_output_of(task, "float16")) continue;
-    const bool low = policy == "bf16" || policy == "fp16";
-    if (one && !low && policy != "default") continue;
-    chosen.push_back(policy);
+  const std::vector<std::string> usual = {"fp32", "default", "tf32"};
+  Policies p;
+  for (const std::string& policy : request.policies.empty() ? usual : request.policies) {
+    const std::string narrow = narrow_dtype(policy);
+    if (!narrow.empty() && !has_output_of(task, narrow))
+      p.left_out.push_back(fmt::format("{}: no output of the task is {}", policy, narrow));
+    else if (one && narrow.empty() && policy != "default")
+      p.left_out.push_back(policy + ": it changes nothing here, 'default' stands for it");
+    else
+      p.chosen.push_back(policy);
   }
-  if (chosen.empty()) chosen.push_back(one ? "default" : request.policies.front());
-  return chosen;
+  if (request.policies.empty()) {
+    p.left_out.clear();  // nobody asked
+    for (const char* policy : {"bf16", "fp16"})
+      if (has_output_of(task, narrow_dtype(policy))) p.chosen.push_back(policy);
+  }
+  if (p.chosen.empty()) p.chosen.push_back("default");
+  return p;
 }
 
 std::vector<BaselineName> baselines_for(const TorchRequest& request,
@@ -210,11 +234,17 @@ std::vector<BaselineName> baselines_for(const TorchRequest& request,
   return names;
 }
 
-std::vector<Contestant> start_baselines(const TorchRequest& request, const worker::OpenedTask& task,
+std::vector<Contestant> start_baselines(const TorchRequest& request, const OracleSide& oracle,
                                         const Workers& workers) {
   std::vector<Contestant> all;
-  for (const BaselineName& b : baselines_for(request, policies_for(request, task)))
-    all.push_back(started(request, workers, b.name, b.policy));
+  const std::string& no_compile = oracle.machine().no_compile;
+  const auto policies = policies_for(request, oracle.task()).chosen;
+  for (const BaselineName& b : baselines_for(request, policies)) {
+    if (b.name == "eager" || no_compile.empty())
+      all.push_back(started(request, workers, b.name, b.policy));
+    else
+      all.push_back(unavailable(b.name, b.policy, no_compile));
+  }
   return all;
 }
 

@@ -32,12 +32,16 @@ struct Contestant {
   void drop(const worker::WorkerFault& fault);
 };
 
-/// Of those asked for, what makes a difference to this task.
-std::vector<std::string> policies_for(const TorchRequest& request, const worker::OpenedTask& task);
+struct Policies {
+  std::vector<std::string> chosen;
+  std::vector<std::string> left_out;  ///< of those asked for, with the reason
+};
+/// Of those asked for, what makes a difference to this task; where none were, what its dtypes say.
+Policies policies_for(const TorchRequest& request, const worker::OpenedTask& task);
 
 /// Processes only: they import PyTorch while the kernel is judged. Those that cannot be started are
 /// there with the reason. They end with the calling thread.
-std::vector<Contestant> start_baselines(const TorchRequest& request, const worker::OpenedTask& task,
+std::vector<Contestant> start_baselines(const TorchRequest& request, const OracleSide& oracle,
                                         const Workers& workers);
 
 /// Every baseline that is asked for, under each of these policies.

@@ -245,6 +245,7 @@ Result<bool> TorchCourse::compare(const Case& c, const Input& input,
            oracle_.verify(c, called.outputs, lowest_class(request_.options.numerics), *state));
   const AnswerContext context{request_.options.numerics, verdict_.resources.calls, shape_set_of(c)};
   JudgedAnswer answer = judge_answer(seen, c, called.aliases, context);
+  note_strides(c, seen);
   ++verdict_.resources.calls_compared;
   ++result.compared;
   result.relative_rms = std::max(result.relative_rms, answer.errors.relative_rms);
@@ -261,6 +262,14 @@ Result<bool> TorchCourse::compare(const Case& c, const Input& input,
   if (answer.right) return true;
   wrong(std::move(answer));
   return false;
+}
+
+/// Who writes where it is told to has no choice of strides.
+void TorchCourse::note_strides(const Case& c, const worker::Verified& seen) {
+  if (candidate_->writes_in_place()) return;
+  for (const std::string& what : seen.notes)
+    note(finding(JudgeFinding::strides_differ, vgpu::Grade::info, what, c.probe, shape_set_of(c),
+                 verdict_.resources.calls));
 }
 
 /// What the oracle had to do to the bound or the reference. A milder probe is a probe.

@@ -88,6 +88,7 @@ class TorchCourse {
   void keep_errors(const Case& c, const worker::Verified& seen);
   void wrong(JudgedAnswer answer);
   void note_of_preparation(const Case& c);
+  void note_strides(const Case& c, const worker::Verified& seen);
 
   OracleSide& oracle_;
   const Workers& workers_;

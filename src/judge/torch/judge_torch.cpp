@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "judge/environment.h"
 #include "judge/protocols/torch.h"
+#include "judge/torch/accounts.h"
 #include "judge/torch/attempt.h"
 #include "judge/torch/course.h"
 #include "judge/torch/replay.h"
@@ -67,7 +68,7 @@ Status judge_into(const TorchRequest& request, const Workers& workers, Attempt& 
   course.expect(std::move(compiling));
   if (request.options.replay) return run_replay(course, *request.options.replay);
   std::vector<Contestant> baselines;
-  if (request.time_budget_ms > 0) baselines = start_baselines(request, oracle->task(), workers);
+  if (request.time_budget_ms > 0) baselines = start_baselines(request, *oracle, workers);
   FIEL_TRY_STATUS(run_strict(course));
   const double n = static_cast<double>(v.resources.calls_compared);
   if (v.status == VerdictStatus::correct && request.time_budget_ms > 0)
@@ -122,6 +123,7 @@ Result<Verdict> judge(const TorchRequest& request, const Workers& given) {
   });
   FIEL_TRY_STATUS(not_stopped(request.options));
   if (!done) return settle(done.error(), std::move(v));
+  note_unjudged_track(request, v);
   return v;
 }
 

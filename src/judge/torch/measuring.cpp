@@ -173,9 +173,13 @@ Status Measuring::run() {
 }
 
 Status Measuring::run_sides() {
-  const auto policies = policies_for(course_.request(), course_.oracle().task());
-  const auto asked = baselines_for(course_.request(), policies);
-  look_up(policies);
+  const Policies policies = policies_for(course_.request(), course_.oracle().task());
+  for (const std::string& why : policies.left_out)
+    course_.note(finding(JudgeFinding::policy_left_out, vgpu::Grade::info,
+                         "no baseline under the policy " + why, Probe::timed_calls, kGivenShapes,
+                         course_.verdict().resources.calls));
+  const auto asked = baselines_for(course_.request(), policies.chosen);
+  look_up(policies.chosen);
   FIEL_TRY_STATUS(bring(left_of(asked)));
   calibration_ = calibration_for(course_);
   SessionPlan plan;

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "judge/probe_inputs.h"
 #include "judge/shapes.h"
+#include "judge/torch/accounts.h"
 #include "judge/torch/attempt.h"
 #include "judge/torch/course.h"
 #include "judge/torch/stopping.h"
@@ -84,7 +85,7 @@ Status time_once(const TorchRequest& request, const Workers& workers, Attempt& a
                                             task.void_why.value_or("its reference is random"));
   TorchCourse course(*oracle, workers, request, v);
   course.expect(std::move(compiling));
-  std::vector<Contestant> baselines = start_baselines(request, task, workers);
+  std::vector<Contestant> baselines = start_baselines(request, *oracle, workers);
   FIEL_TRY(const bool loaded, course.load());
   if (!loaded) return {};
   FIEL_TRY(const bool right, check_answers(course));
@@ -231,7 +232,9 @@ Result<std::vector<task::Instance>> timed_shapes(const task::Task& task,
   return all;
 }
 
-Status time_native(const task::Task& task, const TorchRequest& request, const Workers& given,
+namespace {
+
+Status time_shapes(const task::Task& task, const TorchRequest& request, const Workers& given,
                    Verdict& verdict) {
   const Workers workers = stoppable(given, request.options);
   if (task.tolerance.relative_rms || task.tolerance.max_ulp_factor)
@@ -246,6 +249,15 @@ Status time_native(const task::Task& task, const TorchRequest& request, const Wo
     if (!done && !verdict.measurement) not_timed(verdict, to_string(done.error()));
     if (verdict.status != VerdictStatus::correct) break;
   }
+  return {};
+}
+
+}  // namespace
+
+Status time_native(const task::Task& task, const TorchRequest& request, const Workers& given,
+                   Verdict& verdict) {
+  FIEL_TRY_STATUS(time_shapes(task, request, given, verdict));
+  note_unjudged_track(request, verdict);
   return {};
 }
 

@@ -65,7 +65,8 @@ struct TorchRequest {
   int64_t load_timeout_ms = 600'000;  ///< compilers run in it
   int64_t time_budget_ms = 60'000;    ///< of timing; 0: no timing
   std::vector<std::string> baselines = {"eager", "compile"};
-  std::vector<std::string> policies = {"fp32", "default", "tf32"};
+  /// Of the baselines; empty: fp32, default and tf32, and bf16 or fp16 where an output is of it.
+  std::vector<std::string> policies;
   std::filesystem::path locks;  ///< a folder of the user's; judgements of a GPU meet there
   Track track = Track::any;
   Timing timing = Timing::cold;

@@ -7,7 +7,7 @@
 namespace fiel::judge::torch {
 namespace {
 
-constexpr size_t kMaxKernels = 64;
+constexpr size_t kMaxKernels = 64, kMaxReason = 300;
 
 }  // namespace
 
@@ -101,18 +101,28 @@ std::optional<worker::ModuleMemory> RunnerSide::memory(bool reset) {
   return use ? std::optional(*use) : std::nullopt;
 }
 
-std::vector<KernelEvidence> RunnerSide::kernels(const Input& input) {
-  std::vector<KernelEvidence> kernels;
-  if (!map(*input.in)) return kernels;
-  const auto evidence = runner_.evidence(module_, input.in->id, input.value, call_timeout_ms_);
-  if (!evidence) return kernels;
-  for (const worker::KernelEvidence& k : evidence->kernels) {
-    if (kernels.size() == kMaxKernels) break;
-    const bool known = k.origin == "own" || k.origin == "library";
-    kernels.push_back({printable(k.name, 200), known ? k.origin : "framework", k.launches,
-                       std::max(k.device_ns, 0.0), k.tensor_core});
+LaunchedKernels RunnerSide::kernels(const Input& input) {
+  LaunchedKernels seen;
+  if (const auto mapped = map(*input.in); !mapped) {
+    seen.missing = printable(mapped.error().what, kMaxReason);
+    return seen;
   }
-  return kernels;
+  const auto evidence = runner_.evidence(module_, input.in->id, input.value, call_timeout_ms_);
+  if (!evidence) {
+    seen.missing = printable("the profiled pass failed: " + evidence.error().what, kMaxReason);
+    return seen;
+  }
+  for (const worker::KernelEvidence& k : evidence->kernels) {
+    if (seen.kernels.size() == kMaxKernels) break;
+    const bool known = k.origin == "own" || k.origin == "library";
+    seen.kernels.push_back({printable(k.name, 200), known ? k.origin : "framework", k.launches,
+                            std::max(k.device_ns, 0.0), k.tensor_core});
+  }
+  seen.graph_launches = evidence->graph_launches;
+  if (own_share(seen.kernels)) return seen;
+  seen.missing = printable(evidence->missing, kMaxReason);
+  if (seen.missing.empty()) seen.missing = "the profiler saw no kernel";
+  return seen;
 }
 
 }  // namespace fiel::judge::torch

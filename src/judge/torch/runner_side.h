@@ -41,7 +41,7 @@ class RunnerSide final : public Side {
   void forget(int64_t window) override;
   void spoil() override { give_back_ = {}; }
   std::optional<worker::ModuleMemory> memory(bool reset) override;
-  std::vector<KernelEvidence> kernels(const Input& input) override;
+  LaunchedKernels kernels(const Input& input) override;
 
  private:
   worker::Answer<void> map(const worker::WindowHandle& window);

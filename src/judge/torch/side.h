@@ -54,7 +54,7 @@ class Side {
   virtual void leave_clock() = 0;
 
   virtual std::optional<worker::ModuleMemory> memory(bool reset) = 0;  ///< reset: new peaks
-  virtual std::vector<KernelEvidence> kernels(const Input& input) = 0;
+  virtual LaunchedKernels kernels(const Input& input) = 0;
 };
 
 }  // namespace fiel::judge::torch

@@ -11,7 +11,7 @@ namespace {
 void judge_track(TorchCourse& course) {
   Verdict& v = course.verdict();
   const Track track = course.request().track;
-  const auto why = track_violation(v.measurement->kernels, track);
+  const auto why = track_violation(v.measurement->launched.kernels, track);
   if (!why || course.decided()) return;
   const JudgeFinding kind =
       track == Track::own ? JudgeFinding::library_kernels : JudgeFinding::own_kernels;

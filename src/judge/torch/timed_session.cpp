@@ -400,6 +400,8 @@ Status TimedSession::run() {
   }
   if (entered_.empty() || entered_.front().side != &all_.front()) {
     course_.verdict().measurement->why = "the kernel could not be put under the clock";
+    if (const std::string& reason = all_.front().side.unavailable; !reason.empty())
+      course_.verdict().measurement->why += ": " + reason;
     return {};
   }
   const Status done = chunks();

@@ -15,9 +15,9 @@ namespace {
 constexpr size_t kCell = 300;
 
 struct Speed {
-  std::string word, why;
+  std::string word, why, mode, suffix;
   std::optional<MeasuredRatio> headline;
-  std::optional<double> kernel_ns, memory_efficiency;
+  std::optional<double> kernel_ns, memory_efficiency, own_share;
 };
 
 Speed speed_of(const Json& verdict) {
@@ -27,7 +27,10 @@ Speed speed_of(const Json& verdict) {
     s.headline = m->headline;
     s.why = m->why;
     if (!m->sides.empty()) s.kernel_ns = m->sides.front().median_ns;
+    if (s.kernel_ns) s.mode = timing_mode(m->sides.front());
+    if (s.kernel_ns) s.suffix = mode_suffix(*m);
     s.memory_efficiency = m->memory_efficiency;
+    s.own_share = m->own_share;
   }
   return s;
 }
@@ -50,8 +53,9 @@ std::string to_json_document(const store::RunRecord& run) {
 
 std::string to_csv(const store::RunRecord& run) {
   std::string text =
-      "task,kernel,problem,sample,status,accepted,numerics,speed,ratio,ratio_low,ratio_high,"
-      "against,policy,kernel_median_ns,memory_efficiency,device,judge_ms,reason\r\n";
+      "task,kernel,problem,sample,status,accepted,reward,numerics,speed,ratio,ratio_low,ratio_high,"
+      "against,policy,timing,kernel_median_ns,memory_efficiency,own_share,device,judge_ms,"
+      "reason\r\n";
   for (const store::Evidence& e : run.verdicts) {
     const Json& v = e.verdict;
     const Speed s = speed_of(v);
@@ -60,13 +64,15 @@ std::string to_csv(const store::RunRecord& run) {
     text +=
         fmt::format("{},{},{},{},", field(v["task"].as_string()), field(v["kernel"].as_string()),
                     field(entry.problem), entry.sample ? std::to_string(*entry.sample) : "");
-    text += fmt::format("{},{},{},{},", v["status"].as_string(), v["accepted"].as_bool(),
-                        v["numerics"].as_string(), s.word);
+    const auto reward = reward_of(v);
+    text += fmt::format("{},{},{},{},{},", v["status"].as_string(), v["accepted"].as_bool(),
+                        reward ? std::to_string(*reward) : "", v["numerics"].as_string(), s.word);
     const auto& h = s.headline;
     text += h ? fmt::format("{:.6g},{:.6g},{:.6g},{},{},", h->value, h->low, h->high,
                             field(h->against), field(h->policy))
               : ",,,,,";
-    text += fmt::format("{},{},{},{},{}\r\n", cell(s.kernel_ns), cell(s.memory_efficiency),
+    text += fmt::format("{},{},{},{},{},{},{}\r\n", s.mode, cell(s.kernel_ns),
+                        cell(s.memory_efficiency), cell(s.own_share),
                         field(v["device"].as_string()), e.took_ms, field(v["reason"].as_string()));
   }
   return text;
@@ -76,19 +82,23 @@ std::string to_markdown(const store::RunRecord& run) {
   const Tally tally = tally_of(run);
   std::string text = fmt::format("# Fiel: {}\n\n```\n{}```\n\n",
                                  markdown_cell(run.header.name, kCell), render(tally));
-  text += "| kernel | task | verdict | numerics | speed-up | why |\n|---|---|---|---|---|---|\n";
+  text +=
+      "| kernel | task | verdict | reward | numerics | speed-up | why |\n"
+      "|---|---|---|---|---|---|---|\n";
   for (const store::Evidence& e : run.verdicts) {
     const Json& v = e.verdict;
     const Speed s = speed_of(v);
-    const std::string ratio =
-        s.headline ? ratio_text(*s.headline) + " of " + markdown_cell(s.headline->against, kCell)
-                   : "not measured";
-    text += fmt::format(
-        "| {} | {} | {}{}{} | {} | {} | {} |\n", markdown_cell(v["kernel"].as_string(), kCell),
-        markdown_cell(v["task"].as_string(), kCell), v["accepted"].as_bool() ? "" : "**",
-        v["status"].as_string(), v["accepted"].as_bool() ? "" : "**",
-        v["numerics"].is_null() ? "-" : v["numerics"].as_string(), ratio,
-        markdown_cell(v["reason"].as_string(), kCell));
+    const std::string ratio = s.headline ? ratio_text(*s.headline) + " of " +
+                                               markdown_cell(s.headline->against, kCell) + s.suffix
+                                         : "not measured";
+    const auto reward = reward_of(v);
+    text += fmt::format("| {} | {} | {}{}{} | {} | {} | {} | {} |\n",
+                        markdown_cell(v["kernel"].as_string(), kCell),
+                        markdown_cell(v["task"].as_string(), kCell),
+                        v["accepted"].as_bool() ? "" : "**", v["status"].as_string(),
+                        v["accepted"].as_bool() ? "" : "**", reward ? std::to_string(*reward) : "-",
+                        v["numerics"].is_null() ? "-" : v["numerics"].as_string(), ratio,
+                        markdown_cell(v["reason"].as_string(), kCell));
   }
   return text;
 }

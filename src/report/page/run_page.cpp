@@ -43,7 +43,7 @@ Values row_of(const Json& v) {
   row.set("kernel", shown(v["kernel"].as_string(), 300));
   row.set("task", shown(v["task"].as_string(), 200));
   row.set("numerics", v["numerics"].is_string() ? v["numerics"].as_string() : "-");
-  row.set("ratio", m && m->headline ? ratio_text(*m->headline) : "not measured");
+  row.set("ratio", m && m->headline ? ratio_text(*m->headline) + mode_suffix(*m) : "not measured");
   row.set("memory", m && m->memory_efficiency ? times_text(*m->memory_efficiency) : "");
   row.set("reason", shown(v["reason"].as_string(), 240));
   return row;

@@ -29,8 +29,9 @@ std::string spaced(std::string word) {
 List facts_of(const Json& v, const std::optional<Measured>& m) {
   List facts = new_list();
   facts << fact("numerics", v["numerics"].is_string() ? v["numerics"].as_string() : "not measured");
+  const std::string mode = m ? mode_suffix(*m) : "";
   if (m && m->headline) {
-    facts << fact("speed-up over " + m->headline->against + " " + m->headline->policy,
+    facts << fact("speed-up over " + m->headline->against + " " + m->headline->policy + mode,
                   ratio_text(*m->headline));
   } else {
     facts << fact("speed", spaced(v["speed"].as_string()));
@@ -38,13 +39,18 @@ List facts_of(const Json& v, const std::optional<Measured>& m) {
   if (m && !m->shape_set.empty() && m->shape_set != "given")
     facts << fact("timed at", m->shape_set);
   if (m && !m->sides.empty() && m->sides.front().median_ns)
-    facts << fact("one call", time_text(m->sides.front().median_ns));
+    facts << fact("one call" + mode, time_text(m->sides.front().median_ns));
   if (m && m->light_share)
     facts << fact("of the speed of light (" + m->bound_by + ")",
                   fmt::format("{:.0f} %", 100 * *m->light_share));
   if (m && m->memory_efficiency)
     facts << fact("memory efficiency", times_text(*m->memory_efficiency));
-  if (m && m->reward) facts << fact("reward", std::to_string(*m->reward));
+  if (m && m->own_share)
+    facts << fact("of its device time in own kernels",
+                  fmt::format("{:.0f} %", 100 * *m->own_share));
+  else if (m && !m->evidence_missing.empty())
+    facts << fact("launched kernels", "not seen: " + m->evidence_missing);
+  if (const auto reward = reward_of(v)) facts << fact("reward", std::to_string(*reward));
   facts << fact("device", v["environment"]["device"].as_string().empty()
                               ? v["device"].as_string()
                               : v["environment"]["device"].as_string());
@@ -128,9 +134,8 @@ List sides_of(const Measured& m) {
   List rows = new_list();
   for (const MeasuredSide& s : m.sides) {
     List row;
-    row.set("name", shown(s.name + " " + s.policy + (s.graph ? " (graph)" : "") +
-                              (s.cached ? " (cached)" : ""),
-                          100));
+    row.set("name",
+            shown(s.name + " " + s.policy + mode_suffix(s) + (s.cached ? " (cached)" : ""), 100));
     row.set("median", s.median_ns || s.unavailable.empty() ? Values(time_text(s.median_ns))
                                                            : shown(s.unavailable, 200));
     row.set("interval", interval_text(s));

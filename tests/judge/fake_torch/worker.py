@@ -78,6 +78,7 @@ def row(right=True, error=1e-7):
 def hello(m):
     return {"torch": "fake", "python": "3", "cuda": "", "driver": "1", "device_name": "a fake",
             "device_uuid": "GPU-fake" if behaves("gpu") else "", "compute_capability": [9, 0],
+            "no_compile": "torch.compile needs PyTorch 2.4, this is 2.3" if behaves("old") else "",
             "memory_bytes": 1 << 36, "l2_bytes": 1 << 20, "multiprocessors": 1, "notes": []}
 
 
@@ -89,12 +90,17 @@ def open_task(m):
     variants = [] if behaves("no-variants") else [
         {"name": "batch=1", "note": "", "input_bytes": BYTES // 64},
         {"name": "batch=33", "note": "", "input_bytes": BYTES * 33 // 64}]
+    dtype = {"dtype": next((d for d in ("bfloat16", "float16") if behaves(d)), "float32")}
     return {"name": "fake", "digest": "0" * 64, "inputs": [LEAF | {"domain": {"kind": "real"}}],
-            "outputs": [LEAF], "parameters": 0, "weight_bytes": 64, "input_bytes": BYTES,
+            "outputs": [LEAF | dtype], "parameters": 0, "weight_bytes": 64, "input_bytes": BYTES,
             "output_bytes": BYTES, "window_bytes": {"inputs": 65536, "outputs": 65536,
                                                     "weights": 65536},
-            "floor": {"bytes": 2 * BYTES, "flops": {"fp32": 1, "tf32able": 0, "fp16": 0, "bf16": 0}},
-            "shape_variants": variants, "warnings": [], "randomness": "none", "void": None,
+            "floor": {"bytes": 2 * BYTES, "flops": {"fp32": 1, "tf32able": 1 if behaves("products") else 0,
+                                             "fp16": 0, "bf16": 0}},
+            "shape_variants": variants, "warnings": [],
+            "randomness": "void" if behaves("clock-seeded") else "none",
+            "void": "two calls with the same inputs and random state differ"
+            if behaves("clock-seeded") else None,
             "prepare_s": 30.0 if behaves("expensive") else 0.001}
 
 
@@ -103,6 +109,9 @@ def prepare(m):
         time.sleep(0.2)
     if behaves("memory") and m.get("probe") == "mixed-signs":
         fail("memory", "wanted 9 GiB where 1 GiB is free")
+    if behaves("drops") and m.get("probe") == "special-values":
+        return {"case": None, "dropped": "the reference is not finite at ''", "inputs": [],
+                "outputs": [], "prepare_s": 0.001}
     number = len(cases) + 1
     cases[number] = m
     return {"case": number, "dropped": None, "inputs": [LEAF], "outputs": [LEAF],
@@ -120,7 +129,8 @@ def verify(m):
     state = [] if m.get("state") is None else [row(m["state"].get("word") == "right")]
     answer = m["outputs"]  # a bare kernel's carries no word: it is right
     seen = row(answer.get("word", "right") == "right", answer.get("error", 1e-7))
-    return {"structure": None, "outputs": [seen],
+    notes = ["'' has strides [1, 64], PyTorch's [64, 1]"] if behaves("strides") else []
+    return {"structure": None, "outputs": [seen], "notes": notes,
             "inputs_modified": [], "guards": [], "unwritten": [], "state": state, "stale": None}
 
 
@@ -243,13 +253,25 @@ def time_runner(m):
     return {"calls": 1}
 
 
+def evidence(m):
+    if behaves("no-evidence"):
+        fail("candidate", "RuntimeError: no profiler today")
+    if behaves("unseen"):
+        return {"kernels": [], "graph_launches": 0, "missing": "the profiler saw no kernel"}
+    library = told("library", "=", 0.0)
+    row = {"launches": 1, "tensor_core": False}
+    return {"kernels": [row | {"name": "mine", "origin": "own", "device_ns": 1e5},
+                        row | {"name": "sgemm", "origin": "library", "device_ns": library}],
+            "graph_launches": 2, "missing": None}
+
+
 RUNNER = {
     "hello": hello, "load": load, "call": call, "time": time_runner,
     "weights": lambda m: {"copied": [], "how": "state_dict"},
     "state": state,
     "memory": lambda m: {"allocated_peak": 64, "reserved_peak": 64, "setup_bytes": 16, "used": 0,
                          "resident_peak": 0},
-    "evidence": lambda m: {"kernels": []},
+    "evidence": evidence,
     "build": lambda m: {"built": True},
 }
 ANYONE = {name: lambda m: {} for name in ("map_window", "drop_window", "release", "unload", "reset")}

@@ -490,6 +490,7 @@ class Interrupted(Case):
         r = fiel("judge", "--resume", self.name, "--json")
         verdicts = self.checked(r)["verdicts"]
         self.assertEqual([v["status"] for v in verdicts], ["correct", "compile_error"])
+        self.assertEqual([v["reward"] for v in verdicts], [1, -1])
         self.assertEqual(os.listdir(self.scratch.name), [])
 
 
@@ -584,7 +585,7 @@ class Schema(Case):
         for status, source in ENDS.items():
             _, v = self.judge(source)
             self.assertEqual(v["status"], status, v["reason"])
-            self.assertEqual(v["reward"], 1 if status == "correct" else -1, status)
+            self.assertEqual(v["reward"], -1, status)
 
     def test_a_void_task(self):
         self.task = self.write("void.toml", VOID_TASK)

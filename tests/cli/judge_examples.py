@@ -38,6 +38,8 @@ def complaints(expected, verdict):
         yield f"status {verdict['status']}, expected {expected['status']}: {verdict['reason']}"
     if "numerics" in expected and verdict["numerics"] != expected["numerics"]:
         yield f"numerics {verdict['numerics']}, expected {expected['numerics']}"
+    if "weights" in expected and verdict["weights"] != expected["weights"]:
+        yield f"weights by {verdict['weights']!r}, expected {expected['weights']!r}"
     codes = [f["code"] for f in verdict["findings"]]
     if "finding" in expected and expected["finding"] not in codes:
         yield f"findings {codes}, expected {expected['finding']}"

@@ -13,7 +13,7 @@ MAY_DROP = {
     "dropout_linear": {"special-values"},
 }
 # And which must be, with the words of the reason.
-MUST_DROP = {"log_sqrt": {"special-values": "the reference is not finite"}}
+MUST_DROP = {"log_sqrt": {"special-values": "the probe does not apply to these inputs"}}
 RANDOM = {"dropout_linear"}
 
 

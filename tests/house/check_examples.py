@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from judge_examples import read_expectations  # noqa: E402
 
-KEYS = {"file", "status", "cuda_status", "numerics", "finding", "probe", "arguments"}
+KEYS = {"file", "status", "cuda_status", "numerics", "finding", "probe", "weights", "arguments"}
 NO_KERNELS = {"expect.toml", "task.py"}
 
 

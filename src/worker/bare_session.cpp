@@ -22,6 +22,7 @@ namespace {
 /// The device process ends a call by itself at its deadline; when it does not, this much later we
 /// do.
 constexpr int64_t kGraceMs = 5'000;
+constexpr uint64_t kNowhere = uint64_t{1} << 46;  ///< aligned as every allocation is
 /// After the channel has closed, a candidate that does not end was not crashing but playing dead.
 constexpr int64_t kDyingMs = 2'000;
 
@@ -45,20 +46,24 @@ class Session final : public BareSession {
     settings_ = {options.checks, options.schedule, options.contract, options.instruction_budget};
   }
 
+  // A session whose kernel never came to be loaded, and whose device was ended for it, takes what
+  // it is given: the first call says what became of it, and nobody mistakes it for a broken device.
   Result<uint64_t> allocate(uint64_t bytes, std::string_view label) override {
-    return device_->allocate(bytes, label);
+    return stillborn() ? Result<uint64_t>(kNowhere) : device_->allocate(bytes, label);
   }
-  Status free(uint64_t address) override { return device_->free(address); }
+  Status free(uint64_t address) override { return stillborn() ? Status() : device_->free(address); }
   Status write(uint64_t address, std::span<const std::byte> bytes) override {
-    return device_->write(address, bytes);
+    return stillborn() ? Status() : device_->write(address, bytes);
   }
   Status read(uint64_t address, std::span<std::byte> bytes) override {
     return device_->read(address, bytes);
   }
   Status poison(uint64_t address, uint64_t bytes, uint8_t pattern) override {
-    return device_->poison(address, bytes, pattern);
+    return stillborn() ? Status() : device_->poison(address, bytes, pattern);
   }
-  Status mark_output(uint64_t address) override { return device_->mark_output(address); }
+  Status mark_output(uint64_t address) override {
+    return stillborn() ? Status() : device_->mark_output(address);
+  }
   Result<vgpu::Coverage> coverage(uint64_t address) override { return device_->coverage(address); }
   bool counts_writes() const override { return !options_.where.is_cuda(); }
   bool alive() const override { return !ended_; }
@@ -146,6 +151,8 @@ class Session final : public BareSession {
   }
 
  private:
+  bool stillborn() const { return fate_ && !device_->alive(); }
+
   static CallOutcome dead() {
     CallOutcome o;
     o.status = CallStatus::crashed;

@@ -1,4 +1,11 @@
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
 #include "kernel_fixture.h"
+#include "worker/device_process.h"
 
 namespace fiel::worker {
 namespace {
@@ -25,6 +32,44 @@ TEST_F(KernelTest, AKernelRunsAndItsOutputIsRead) {
   EXPECT_EQ(o.launches[0].grid.x, 8u);
   EXPECT_EQ(o.unjoined_work, 0u);
   EXPECT_EQ(o.runtime_error, "");
+}
+
+/// A child of this process that is, or is not, a device process; 0 where there is none.
+pid_t child(bool device) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream stat(entry.path() / "stat"), words(entry.path() / "cmdline");
+    std::string line, cmdline(std::istreambuf_iterator<char>(words), {});
+    std::getline(stat, line);
+    const size_t name_end = line.rfind(") ");
+    if (name_end == std::string::npos || cmdline.empty()) continue;
+    if (std::atoi(line.c_str() + name_end + 4) != ::getpid()) continue;
+    if ((cmdline.find(kDeviceVerb) != std::string::npos) == device) return std::atoi(line.c_str());
+  }
+  return 0;
+}
+
+TEST_F(KernelTest, AKernelThatWasNotLoadedInTimeIsATimeoutAndTheDeviceNotBroken) {
+  auto options = options_for(compile(
+      "__attribute__((constructor)) static void stay() { for (volatile int i = 1; i;) {} }\n" +
+      with_kernel("twice<<<grid, 128, 0, stream>>>(x, y, n);")));
+  options.start_timeout_ms = 2'000;
+  // A device that cannot answer, as one that is filling gigabytes for the kernel's variables.
+  std::thread stopper([] {
+    while (child(false) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ::kill(child(true), SIGSTOP);
+  });
+  auto started = BareSession::start(options);
+  stopper.join();
+  ASSERT_TRUE(started) << to_string(started.error());
+  BareSession& s = **started;
+  ASSERT_EQ(child(true), 0) << "the device was ended";
+  Vectors v = place(s, ramp(1000));
+  EXPECT_TRUE(s.poison(v.y.address, 4000, 0xff));
+  EXPECT_TRUE(s.mark_output(v.y.address));
+  CallOutcome o = s.call(request(v));
+  EXPECT_EQ(o.status, CallStatus::timeout) << o.message;
+  EXPECT_NE(o.message.find("still loading"), std::string::npos) << o.message;
+  EXPECT_FALSE(s.alive());
 }
 
 }  // namespace

@@ -307,6 +307,12 @@ Result<std::vector<Preparation>> Course::inputs(const PlannedShape& shape, Probe
                                      make);
 }
 
+void Course::note_once(FindingRecord finding) {
+  for (const FindingRecord& known : verdict_.findings)
+    if (known.code == finding.code) return;
+  verdict_.findings.push_back(std::move(finding));
+}
+
 void Course::finish(ProbeResult result) {
   if (decided_ && result.outcome == ProbeOutcome::passed && verdict_.witness &&
       verdict_.witness->probe == result.probe && verdict_.witness->shape_set == result.shape_set) {

@@ -51,6 +51,9 @@ class Course {
   Result<std::vector<Preparation>> inputs(const PlannedShape& shape, Probe probe, uint32_t part,
                                           const Groundwork::Make& make);
 
+  /// A finding of which one occurrence is told.
+  void note_once(FindingRecord finding);
+
   /// One probe more that a kernel is believed on, or the reason why not.
   void finish(ProbeResult result);
 

@@ -145,10 +145,10 @@ void interpret(const CallOutcome& outcome, const CallOptions& options, Call& cal
       break;
     case CallStatus::unsupported:
       call.fault.reset();
-      if (!outcome.module_error.empty())  // the device's limit, not the kernel's refusal
+      if (!outcome.beyond_device.empty())  // the device's limit, not the kernel's refusal
         call.fault =
             Fault{VerdictStatus::unsupported, "the device does not execute this: " +
-                                                  printable(readable(outcome.module_error), 400)};
+                                                  printable(readable(outcome.beyond_device), 400)};
       break;
     case CallStatus::crashed:
       call.fault = Fault{VerdictStatus::runtime_error, "its process died: " + message};

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "judge/interpret.h"
+#include "tensor/compare.h"
 
 namespace fiel::judge {
 namespace {
@@ -35,6 +36,35 @@ FindingRecord record(JudgeFinding finding, vgpu::Grade grade, std::string text,
 }
 
 }  // namespace
+
+std::optional<OutputDifference> output_difference(const Call& first, const Call& second) {
+  for (size_t o = 0; o < std::min(first.outputs.size(), second.outputs.size()); ++o) {
+    const int64_t at = first_difference(first.outputs[o], second.outputs[o]);
+    if (at >= 0)
+      return OutputDifference{at, first.outputs[o].at_flat(at), second.outputs[o].at_flat(at)};
+  }
+  return std::nullopt;
+}
+
+FindingRecord note_of(const OutputDifference& d, vgpu::FindingKind kind,
+                      const std::string& shape_set, uint64_t call) {
+  FindingRecord r;
+  r.code = std::string(vgpu::code_of(kind));
+  r.grade = vgpu::Grade::info;
+  const std::string a = format_double(d.first), b = format_double(d.second);
+  r.detail = kind == vgpu::FindingKind::contract_sensitive
+                 ? fmt::format(
+                       "element {} is {} with multiply and add fused, as ptxas may do, and "
+                       "{} without; both within the bound",
+                       d.element, a, b)
+                 : fmt::format("element {} was {} and {} under two orders; both within the bound",
+                               d.element, a, b);
+  r.text = fmt::format("INFO {}  {}", r.code, r.detail);
+  r.probe = Probe::schedules;
+  r.shape_set = shape_set;
+  r.call = call;
+  return r;
+}
 
 Result<std::unique_ptr<Rig>> Rig::start(const SessionStarter& starter, const SessionWish& wish) {
   FIEL_TRY(auto session, starter(wish));
@@ -164,6 +194,47 @@ Status Rig::inspect_guards(const CallOptions& options, Call& call) const {
   return {};
 }
 
+/// What was never written, and what was stored more than once.
+void Rig::inspect_coverage(const Buffer& b, const vgpu::Coverage& coverage,
+                           const CallOptions& options, const Tensor& value, Call& call) const {
+  const auto note = [&](vgpu::FindingKind kind, const std::string& text) {
+    FindingRecord r =
+        record(JudgeFinding::no_launch, vgpu::default_grade(kind),
+               fmt::format("{} {}  '{}': {}", vgpu::name_of(vgpu::default_grade(kind)),
+                           vgpu::code_of(kind), b.name, text),
+               options, call.number);
+    r.code = std::string(vgpu::code_of(kind));
+    call.findings.push_back(std::move(r));
+  };
+  const bool counted = session_->counts_writes();
+  if (counted && coverage.written_more_than_once > 0)
+    note(vgpu::FindingKind::written_twice,
+         fmt::format("{} of {} bytes were stored more than once", coverage.written_more_than_once,
+                     coverage.bytes));
+  // Where writes are not counted, the pattern says it only of values that no answer holds.
+  if (!counted &&
+      !(is_floating(value.dtype()) && (size_of(value.dtype()) >= 4 || options.poison == 0xff)))
+    return;
+  // Copies and memsets may fill an output too: only bytes that are still poison count.
+  const auto bytes = value.bytes();
+  const auto poisoned = [&](const vgpu::Coverage::Run& run) {
+    const uint64_t end = std::min<uint64_t>(run.end, bytes.size());
+    return run.begin < end &&
+           std::all_of(bytes.begin() + static_cast<ptrdiff_t>(run.begin),
+                       bytes.begin() + static_cast<ptrdiff_t>(end),
+                       [&](std::byte v) { return v == std::byte{options.poison}; });
+  };
+  const auto run = std::find_if(coverage.missing.begin(), coverage.missing.end(), poisoned);
+  if (run == coverage.missing.end()) return;
+  note(vgpu::FindingKind::incomplete_output,
+       fmt::format("{} of {} bytes never written, first element {}",
+                   coverage.bytes - coverage.written, coverage.bytes,
+                   static_cast<int64_t>(run->begin) / size_of(value.dtype())));
+  if (!call.breach)
+    call.breach = Fault{VerdictStatus::incorrect,
+                        fmt::format("it left part of output '{}' unwritten", b.name)};
+}
+
 Status Rig::read_outputs(const CallOptions& options, Call& call) const {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const Buffer& b = outputs_[i];
@@ -172,33 +243,7 @@ Status Rig::read_outputs(const CallOptions& options, Call& call) const {
     call.outputs.push_back(t);
     if (placement_ != Placement::exact || b.bytes == 0) continue;
     FIEL_TRY(const vgpu::Coverage coverage, session_->coverage(b.allocation));
-    // Where writes are not counted, the pattern says it only of values that no answer holds.
-    if (!session_->counts_writes() &&
-        !(is_floating(t.dtype()) && (size_of(t.dtype()) >= 4 || options.poison == 0xff)))
-      continue;
-    // Copies and memsets may fill an output too: only bytes that are still poison count.
-    const auto bytes = t.bytes();
-    const auto poisoned = [&](const vgpu::Coverage::Run& run) {
-      const uint64_t end = std::min<uint64_t>(run.end, bytes.size());
-      return run.begin < end &&
-             std::all_of(bytes.begin() + static_cast<ptrdiff_t>(run.begin),
-                         bytes.begin() + static_cast<ptrdiff_t>(end),
-                         [&](std::byte v) { return v == std::byte{options.poison}; });
-    };
-    const auto run = std::find_if(coverage.missing.begin(), coverage.missing.end(), poisoned);
-    if (run == coverage.missing.end()) continue;
-    const auto element = static_cast<int64_t>(run->begin) / size_of(t.dtype());
-    FindingRecord r = record(
-        JudgeFinding::no_launch, vgpu::Grade::error,
-        fmt::format("ERROR output-not-covered  '{}': {} of {} bytes never written, first element "
-                    "{}",
-                    b.name, coverage.bytes - coverage.written, coverage.bytes, element),
-        options, call.number);
-    r.code = std::string(vgpu::code_of(vgpu::FindingKind::incomplete_output));
-    call.findings.push_back(std::move(r));
-    if (!call.breach)
-      call.breach = Fault{VerdictStatus::incorrect,
-                          fmt::format("it left part of output '{}' unwritten", b.name)};
+    inspect_coverage(b, coverage, options, t, call);
   }
   return {};
 }
@@ -213,6 +258,7 @@ Result<Call> Rig::call(const std::vector<Tensor>& inputs, const CallOptions& opt
     request.outputs.push_back(describe(outputs_[i].address, instance_->outputs[i]));
   request.timeout_ms = options.timeout_ms;
   request.schedule = options.schedule;
+  request.contract = options.contract;
   Call call;
   call.number = ++calls_;
   const worker::CallOutcome outcome = session_->call(request);

@@ -61,8 +61,20 @@ struct CallOptions {
   std::string shape_set;
   uint8_t poison = 0xff;  ///< 0xff: NaN in every floating dtype
   vgpu::Schedule schedule;
+  std::optional<vgpu::Contract> contract;  ///< another than the session's
+  bool keep_outputs = false;  ///< of sides whose outputs are compared elsewhere: in Call too
   int64_t timeout_ms = 60'000;
 };
+
+/// The first element whose bits differ between two calls on one input.
+struct OutputDifference {
+  int64_t element = 0;
+  double first = 0, second = 0;
+};
+std::optional<OutputDifference> output_difference(const Call& first, const Call& second);
+/// It as a note: `schedule-dependent-output` or `contraction-sensitive`, of values that were right.
+FindingRecord note_of(const OutputDifference& difference, vgpu::FindingKind kind,
+                      const std::string& shape_set, uint64_t call);
 
 class Rig {
  public:
@@ -97,6 +109,8 @@ class Rig {
   }
   Status inspect_inputs(const std::vector<Tensor>& inputs, const CallOptions& options,
                         Call& call) const;
+  void inspect_coverage(const Buffer& buffer, const vgpu::Coverage& coverage,
+                        const CallOptions& options, const Tensor& value, Call& call) const;
   Status inspect_guards(const CallOptions& options, Call& call) const;
   Status read_outputs(const CallOptions& options, Call& call) const;
 

@@ -1,10 +1,7 @@
 #include "judge/state_probes.h"
 
-#include <fmt/core.h>
-
 #include <cmath>
 
-#include "base/text.h"
 #include "tensor/compare.h"
 
 namespace fiel::judge {
@@ -167,28 +164,34 @@ Result<bool> run_guard_bands(Course& course, Rig& rig, const PlannedShape& shape
   return go_on;
 }
 
-/// What differed between two schedules, as a note: values were within the bound, or we would not
-/// be here.
-void note_schedule_dependence(Course& course, const Call& first, const Call& call,
-                              const PlannedShape& shape) {
-  for (size_t o = 0; o < call.outputs.size(); ++o) {
-    const int64_t at = first_difference(first.outputs[o], call.outputs[o]);
-    if (at < 0) continue;
-    FindingRecord r;
-    r.code = std::string(vgpu::code_of(vgpu::FindingKind::nondeterministic));
-    r.grade = vgpu::Grade::info;
-    r.detail = fmt::format("element {} was {} and {} under two orders; both within the bound", at,
-                           format_double(first.outputs[o].at_flat(at)),
-                           format_double(call.outputs[o].at_flat(at)));
-    r.text = "INFO schedule-dependent-output  " + r.detail;
-    r.probe = Probe::schedules;
-    r.shape_set = shape.name;
-    r.call = call.number;
-    for (const FindingRecord& known : course.verdict().findings)
-      if (known.code == r.code) return;
-    course.verdict().findings.push_back(std::move(r));
-    return;
-  }
+/// True where two calls on one input gave different bits: a note.
+bool note_difference(Course& course, const PlannedShape& shape, const Call& first,
+                     vgpu::FindingKind kind) {
+  const Call& call = course.last_call();
+  const auto difference = output_difference(first, call);
+  if (difference) course.note_once(note_of(*difference, kind, shape.name, call.number));
+  return difference.has_value();
+}
+
+vgpu::Schedule order_of_blocks(uint32_t order, uint64_t seed) {
+  vgpu::Schedule s;
+  s.reverse_blocks = order == 1;
+  s.reverse_warps = order == 2;
+  if (order < 3) return s;
+  s.seed = derive_seed(seed, 900 + order) | 1;
+  s.quantum = order == 3 ? 1 : 17;
+  return s;
+}
+
+/// The first order once more without contraction. What the order alone moves says nothing here.
+Result<bool> compare_uncontracted(Course& course, Rig& rig, const PlannedShape& shape,
+                                  const Preparation& prepared, const Call& contracted,
+                                  ProbeResult& result) {
+  CallOptions options = call_options(course, shape, Probe::schedules, 0);
+  options.contract = vgpu::Contract::off;
+  FIEL_TRY(const bool go_on, course.check_call(rig, shape, prepared, options, result));
+  if (go_on) note_difference(course, shape, contracted, vgpu::FindingKind::contract_sensitive);
+  return go_on;
 }
 
 }  // namespace
@@ -228,20 +231,20 @@ Result<bool> run_schedules(Course& course, const PlannedShape& shape) {
   FIEL_TRY_STATUS(rig->place(shape.instance, Placement::exact));
   FIEL_TRY(auto list, fresh(course, shape, Probe::schedules, 1));
   ProbeResult result = blank(shape, Probe::schedules);
-  bool go_on = true;
+  bool go_on = true, steady = true;
   std::optional<Call> first;
   for (uint32_t order = 0; order < 5 && go_on && list.front().expectation; ++order) {
     CallOptions options = call_options(course, shape, Probe::schedules, order);
-    options.schedule.reverse_blocks = order == 1;
-    options.schedule.reverse_warps = order == 2;
-    if (order >= 3) {
-      options.schedule.seed = derive_seed(course.options().seed, 900 + order) | 1;
-      options.schedule.quantum = order == 3 ? 1 : 17;
-    }
+    options.schedule = order_of_blocks(order, course.options().seed);
     FIEL_TRY(go_on, course.check_call(*rig, shape, list.front(), options, result));
     if (!go_on) break;
-    if (first) note_schedule_dependence(course, *first, course.last_call(), shape);
-    if (!first) first = course.last_call();
+    if (!first)
+      first = course.last_call();
+    else if (note_difference(course, shape, *first, vgpu::FindingKind::nondeterministic))
+      steady = false;
+  }
+  if (go_on && steady && first) {
+    FIEL_TRY(go_on, compare_uncontracted(course, *rig, shape, list.front(), *first, result));
   }
   if (result.calls == 0) {
     result.outcome = ProbeOutcome::dropped;

@@ -21,7 +21,8 @@ Result<bool> run_repeated_calls(Course& course, Rig& rig, const PlannedShape& sh
                                 uint32_t calls);
 
 /// The same input under several orders of blocks and warps, in a process of its own with the
-/// checker of global races on and mul + add contracted, as ptxas may.
+/// checker of global races on and mul + add contracted, as ptxas may; once more without, to say
+/// whether that changes the output's bits.
 Result<bool> run_schedules(Course& course, const PlannedShape& shape);
 
 }  // namespace fiel::judge

@@ -37,7 +37,7 @@ class PlanSession final : public worker::BareSession {
     }
     CallOutcome o;
     o.status = CallStatus::unsupported;
-    o.message = o.module_error = to_string(module.error());
+    o.message = o.beyond_device = to_string(module.error());
     fate_ = std::move(o);
   }
 
@@ -120,7 +120,7 @@ class PlanSession final : public worker::BareSession {
     FIEL_TRY(q.parameters, pack_arguments(l, *entry, request, scratch, names));
     q.checks = options_.checks;
     q.schedule = request.schedule ? *request.schedule : options_.schedule;
-    q.contract = options_.contract;
+    q.contract = request.contract.value_or(options_.contract);
     q.instruction_budget = options_.instruction_budget;
     return q;
   }

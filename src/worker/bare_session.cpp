@@ -137,6 +137,7 @@ class Session final : public BareSession {
     }
     RunSettings settings = settings_;
     if (request.schedule) settings.schedule = *request.schedule;
+    if (request.contract) settings.contract = *request.contract;
     WireWriter w;
     worker::write(w, settings);
     w.put(request.timeout_ms);

@@ -50,6 +50,7 @@ struct CallRequest {
   std::vector<DeviceTensor> inputs, outputs;
   int64_t timeout_ms = 60'000;
   std::optional<vgpu::Schedule> schedule;  ///< overrides the session's for this call
+  std::optional<vgpu::Contract> contract;  ///< likewise
   bool every_stream =
       false;           ///< wait for all streams, as cudaDeviceSynchronize: nothing is unjoined
   bool timed = false;  ///< measure it: CallOutcome::times (on a GPU; calls before it warm it up)
@@ -99,8 +100,10 @@ struct CallOutcome {
   int64_t wall_ns = 0;         ///< ours, for limits; never a speed
   uint64_t candidate_allocated_bytes = 0;  ///< device memory the candidate holds after the call
   uint64_t peak_device_bytes = 0;
-  std::string module_error;     ///< PTX that the virtual GPU refused, with its line; `unsupported`
-  uint64_t stray_requests = 0;  ///< CUDA calls made outside a call (background threads): refused
+  /// What the device does not do, where the call needed it: PTX that the virtual GPU refused, with
+  /// its line, or a request of the runtime. `unsupported`.
+  std::string beyond_device;
+  uint64_t stray_requests = 0;     ///< CUDA calls made outside a call (background threads): refused
   std::optional<CallTimes> times;  ///< of a timed call on a GPU
   bool asked_for_time = false;     ///< used cudaEventElapsedTime, which is always 0 here
 };

@@ -160,7 +160,7 @@ void write(WireWriter& w, const CallOutcome& o) {
   }
   w.put(o.launches_dropped).text(o.runtime_error).text(o.output).put(o.output_bytes);
   w.put(o.unjoined_work).put(o.candidate_allocated_bytes).put(o.peak_device_bytes);
-  w.text(o.module_error).put(o.stray_requests).put<uint8_t>(o.asked_for_time);
+  w.text(o.beyond_device).put(o.stray_requests).put<uint8_t>(o.asked_for_time);
   w.put<uint8_t>(o.times.has_value());
   if (!o.times) return;
   const CallTimes& t = *o.times;
@@ -189,7 +189,7 @@ CallOutcome read_outcome(WireReader& r) {
   o.unjoined_work = r.get<uint64_t>();
   o.candidate_allocated_bytes = r.get<uint64_t>();
   o.peak_device_bytes = r.get<uint64_t>();
-  o.module_error = r.text(kMaxText);
+  o.beyond_device = r.text(kMaxText);
   o.stray_requests = r.get<uint64_t>();
   o.asked_for_time = r.get<uint8_t>() != 0;
   if (r.get<uint8_t>() == 0) return o;

@@ -182,7 +182,7 @@ int32_t RuntimeServer::read_node(WireReader& in, Graph::Node& node) {
       auto it = graphs_.find(in.get<uint64_t>());
       if (it == graphs_.end()) return kCudaErrorInvalidValue;
       for (const Graph::Node& n : it->second->nodes)
-        if (n.kind == NodeKind::child) return kCudaErrorNotSupported;  // one level is enough
+        if (n.kind == NodeKind::child) return not_supported("a graph in a graph in a graph");
       w.kind = Work::Kind::graph;
       w.graph = std::make_shared<Graph>(*it->second);
       return kCudaSuccess;

@@ -70,6 +70,7 @@ enum class Rt : uint16_t {
   graph_clone,           ///< {u64 graph} -> {u64 graph}
   graph_add_edges,       ///< {u64 graph, u32 n, {u64 from, u64 to}[n]}
   elapsed_time_asked,    ///< {}: the candidate asked for a time, which does not exist here
+  not_supported,         ///< {text}: it asked for what this device does not do; always an error
 };
 
 /// Device -> candidate.

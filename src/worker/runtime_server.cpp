@@ -206,9 +206,28 @@ int32_t RuntimeServer::dispatch(Rt op, WireReader& in, WireWriter& out) {
     case Rt::elapsed_time_asked:
       outcome_.asked_for_time = true;
       return kCudaSuccess;
+    case Rt::not_supported: {
+      const std::string what = in.text(200);
+      return in.failed() ? -1 : not_supported(what);
+    }
     default:
       return -1;
   }
+}
+
+int32_t RuntimeServer::not_supported(const std::string& what) {
+  if (beyond_.empty()) beyond_ = what;
+  return kCudaErrorNotSupported;
+}
+
+/// The call failed for want of what the device does not do: no fault of the kernel. One that went
+/// another way instead, and cleared the error, is judged by what it did.
+bool RuntimeServer::needed_more_than_there_is() const {
+  const bool unloaded = std::any_of(modules_.begin(), modules_.end(),
+                                    [](const Module& m) { return !m.error.empty(); });
+  return (unloaded && (return_code_ != 0 || outcome_.launches.empty() ||
+                       last_error_ == kCudaErrorInvalidPtx)) ||
+         (!beyond_.empty() && (return_code_ != 0 || last_error_ == kCudaErrorNotSupported));
 }
 
 void RuntimeServer::begin_outcome() {
@@ -216,6 +235,7 @@ void RuntimeServer::begin_outcome() {
   metric_lines_ = 0;
   returned_ = timed_out_ = false;
   return_code_ = last_error_ = 0;
+  beyond_.clear();
   device_.reset_peak();
 }
 
@@ -229,7 +249,8 @@ CallOutcome RuntimeServer::finish_outcome() {
   o.peak_device_bytes = device_.peak_memory();
   for (const auto& [address, bytes] : allocations_) o.candidate_allocated_bytes += bytes;
   for (const Module& m : modules_)
-    if (!m.error.empty() && o.module_error.empty()) o.module_error = m.error;
+    if (!m.error.empty() && o.beyond_device.empty()) o.beyond_device = m.error;
+  if (o.beyond_device.empty()) o.beyond_device = beyond_;
   if (int32_t e = sticky_ != kCudaSuccess ? sticky_ : last_error_; e != kCudaSuccess)
     o.runtime_error = cuda_error_name(e);
   if (timed_out_ || end_ == End::timeout) {
@@ -245,9 +266,9 @@ CallOutcome RuntimeServer::finish_outcome() {
   } else if (sticky_ != kCudaSuccess) {
     o.status = CallStatus::device_fault;
     if (o.message.empty()) o.message = cuda_error_text(sticky_);
-  } else if (!o.module_error.empty() && (return_code_ != 0 || o.launches.empty())) {
+  } else if (needed_more_than_there_is()) {
     o.status = CallStatus::unsupported;
-    o.message = o.module_error;
+    o.message = o.beyond_device;
   } else if (returned_ && return_code_ == -1) {
     o.status = CallStatus::unsupported;
     o.message = "the kernel does not handle these shapes or dtypes (FIEL_UNSUPPORTED)";

@@ -90,7 +90,9 @@ class RuntimeServer {
   CallOutcome serve(int64_t deadline_ns);
   bool serve_one();
   int32_t dispatch(Rt op, WireReader& in, WireWriter& out);
+  int32_t not_supported(const std::string& what);
   void reply(int32_t error, const WireWriter& results);
+  bool needed_more_than_there_is() const;
   bool refuse_stray_requests();
   bool send(FromDevice type, std::span<const uint8_t> payload, int fd = -1, uint32_t sequence = 0);
   bool receive(FrameHeader& header);
@@ -180,6 +182,7 @@ class RuntimeServer {
   uint32_t call_number_ = 0;  ///< of the latest `run`: its `returned` carries it too
   int32_t return_code_ = 0, last_error_ = 0;
   std::string load_failure_;
+  std::string beyond_;  ///< what the call asked for first that this device does not do
 
   Fd window_fd_;
   std::byte* window_ = nullptr;

@@ -295,6 +295,24 @@ class Kernels(Case):
         self.assertEqual(v["unsupported_by"], "device")
         self.assertIn("barrier.cluster", v["reason"])
 
+    def test_a_launch_in_clusters_is_unsupported_and_no_fault_of_the_kernel(self):
+        launch = """
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {2, 1, 1};
+  cudaLaunchConfig_t c = {};
+  c.gridDim = dim3((n + 255) / 256 * 2);
+  c.blockDim = dim3(128);
+  c.stream = stream;
+  c.attrs = &cluster;
+  c.numAttrs = 1;
+  return cudaLaunchKernelEx(&c, scale, fiel_data(const float, in[0]), fiel_data(float, out[0]), n);
+"""
+        r, v = self.judge(HEAD + KERNEL + run_body(before=launch))
+        self.assertEqual((r.code, v["status"]), (3, "unsupported"), v["reason"])
+        self.assertEqual(v["unsupported_by"], "device")
+        self.assertIn("clusters of 2x1x1 blocks", v["reason"])
+
     def test_refusing_the_tasks_shape_is_unsupported_by_the_kernel(self):
         r, v = self.judge(HEAD + KERNEL + run_body(before="  return FIEL_UNSUPPORTED;\n"))
         self.assertEqual((r.code, v["status"]), (1, "unsupported"), v["reason"])
@@ -360,6 +378,87 @@ class Kernels(Case):
         statuses = [v["status"] for v in r.json()["verdicts"]]
         self.assertEqual(statuses, ["compile_error", "correct", "compile_error"])
         self.assertEqual(r.code, 1)
+
+
+MULTIPLY_ADD_TASK = """
+name = "multiply_add"
+description = "a product and a sum"
+expression = "y = a * b + c"
+[inputs]
+a = { dtype = "f32", shape = ["N"] }
+b = { dtype = "f32", shape = ["N"] }
+c = { dtype = "f32", shape = ["N"] }
+[outputs]
+y = "f32"
+[shapes]
+small = { N = 300 }
+"""
+SUM_TASK = """
+name = "column_sums"
+description = "sums of the columns"
+expression = "y = sum(x, dim=0)"
+[inputs]
+x = { dtype = "f32", shape = ["N", "C"] }
+[outputs]
+y = "f32"
+[shapes]
+small = { N = 40, C = 32 }
+"""
+
+
+class Notes(Case):
+    """What is worth a word and decides nothing."""
+
+    def notes_of(self, source, task=None):
+        if task is not None:
+            self.task = self.write("task.toml", task)
+        r, v = self.judge(source)
+        self.assertEqual((r.code, v["status"]), (0, "correct"), v["reason"])
+        self.assertEqual({f["grade"] for f in v["findings"]} - {"INFO"}, set(), v["findings"])
+        return {f["code"]: f for f in v["findings"]}
+
+    def test_an_honest_kernel_has_none(self):
+        self.assertEqual(self.notes_of(HONEST), {})
+
+    def test_an_output_that_is_stored_twice(self):
+        twice = KERNEL.replace("if (i < n)", "if (i < n) *(volatile float*)(y + i) = x[i];\n  if (i < n)")
+        notes = self.notes_of(HEAD + twice + run_body())
+        self.assertEqual(list(notes), ["output-written-twice"])
+        self.assertIn("bytes were stored more than once", notes["output-written-twice"]["text"])
+
+    def multiply_add(self, body):
+        kernel = "__global__ void f(const float* a, const float* b, const float* c, float* y, int n) {\n" \
+                 "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i >= n) return;\n" + body + "}\n"
+        run = run_body().replace("scale<<<", "f<<<").replace(
+            "fiel_data(const float, in[0])", ", ".join(f"fiel_data(const float, in[{i}])" for i in range(3)))
+        return self.notes_of(HEAD + kernel + run, MULTIPLY_ADD_TASK)
+
+    def test_an_output_that_contraction_changes(self):
+        notes = self.multiply_add(
+            '  float t;\n  asm("mul.f32 %0, %1, %2;" : "=f"(t) : "f"(a[i]), "f"(b[i]));\n'
+            '  asm("add.f32 %0, %1, %2;" : "=f"(t) : "f"(t), "f"(c[i]));\n  y[i] = t;\n')
+        self.assertEqual(list(notes), ["contraction-sensitive"])
+        self.assertIn("with multiply and add fused", notes["contraction-sensitive"]["text"])
+
+    def test_rounding_that_is_written_down_is_not_contracted(self):
+        self.assertEqual(self.multiply_add("  y[i] = __fadd_rn(__fmul_rn(a[i], b[i]), c[i]);\n"), {})
+
+    def test_sums_by_atomics_depend_on_the_order(self):
+        kernel = """
+__global__ void sums(const float* x, float* y, int columns) {
+  atomicAdd(&y[threadIdx.x], x[blockIdx.x * columns + threadIdx.x]);
+}
+FIEL_KERNEL int fiel_run(const fiel_tensor* in, int, fiel_tensor* out, int, cudaStream_t stream) {
+  int rows = (int)in[0].shape[0], columns = (int)in[0].shape[1];
+  cudaMemsetAsync(out[0].data, 0, columns * sizeof(float), stream);
+  sums<<<rows, columns, 0, stream>>>(fiel_data(const float, in[0]), fiel_data(float, out[0]), columns);
+  return cudaGetLastError();
+}
+"""
+        notes = self.notes_of(HEAD + kernel, SUM_TASK)
+        # Atomics that add are no second stores.
+        self.assertEqual(list(notes), ["schedule-dependent-output"])
+        self.assertIn("under two orders", notes["schedule-dependent-output"]["text"])
 
 
 class Hostile(Case):

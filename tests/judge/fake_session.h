@@ -40,6 +40,7 @@ struct FakeCall {
   const worker::CallRequest& request;
   worker::CallOutcome& outcome;
   std::map<uint64_t, uint64_t>&written, &copied;  ///< bytes by address of an input: what it tells
+  uint64_t& again;                                ///< bytes of each output that it stored twice
 
   int64_t numel(const worker::DeviceTensor& t) const { return fiel::numel(t.shape); }
   const float* in(size_t i) const {
@@ -99,6 +100,7 @@ class FakeSession : public worker::BareSession {
     const std::byte* v = memory_.at(address, bytes);
     vgpu::Coverage c;
     c.bytes = bytes;
+    c.written_more_than_once = again_;
     for (uint64_t i = 0; i < bytes; ++i) {
       if (v[i] != std::byte{pattern}) {
         ++c.written;
@@ -116,7 +118,8 @@ class FakeSession : public worker::BareSession {
     worker::CallOutcome outcome;
     written_.clear();
     copied_.clear();
-    FakeCall call{memory_, request, outcome, written_, copied_};
+    again_ = 0;
+    FakeCall call{memory_, request, outcome, written_, copied_, again_};
     kernel_(call);
     if (outcome.status == worker::CallStatus::crashed ||
         outcome.status == worker::CallStatus::timeout)
@@ -132,6 +135,7 @@ class FakeSession : public worker::BareSession {
   FakeMemory memory_;
   std::map<uint64_t, std::pair<uint64_t, uint8_t>> poison_;
   std::map<uint64_t, uint64_t> written_, copied_;
+  uint64_t again_ = 0;
   sandbox::IsolationReport isolation_;
   bool alive_ = true;
 };

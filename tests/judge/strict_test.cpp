@@ -232,7 +232,7 @@ TEST(Strict, WhatTheDeviceCannotExecuteIsNotTheKernelsFault) {
   const Verdict v = judge(add_task(), [] {
     return [](FakeCall& c) {
       c.outcome.status = worker::CallStatus::unsupported;
-      c.outcome.module_error = "line 12: wgmma is not supported";
+      c.outcome.beyond_device = "line 12: wgmma is not supported";
     };
   });
   EXPECT_EQ(v.status, VerdictStatus::unsupported);
@@ -334,6 +334,72 @@ TEST(Strict, ARaceIsIncorrectThoughValuesAreRight) {
   ASSERT_FALSE(v.findings.empty());
   EXPECT_EQ(v.findings[0].code, "shared-race");
   EXPECT_EQ(v.findings[0].line, 12u);
+}
+
+/// `add`, whose first element has another last bit where `moved` says so: within every bound.
+template <typename Moved>
+FakeProcess adds_moved_by(Moved moved) {
+  return [moved] {
+    return [moved](FakeCall& c) {
+      add(c);
+      if (moved(c.request)) c.out(0)[0] = std::nextafter(c.out(0)[0], 1e30f);
+    };
+  };
+}
+
+const FindingRecord* finding_of(const Verdict& v, std::string_view code) {
+  for (const FindingRecord& f : v.findings)
+    if (f.code == code) return &f;
+  return nullptr;
+}
+
+TEST(Strict, AnOutputThatTheOrderMovesWithinTheBoundIsCorrectAndNamed) {
+  const Verdict v = judge(add_task(), adds_moved_by([](const worker::CallRequest& r) {
+                            return r.schedule && r.schedule->reverse_blocks;
+                          }));
+  EXPECT_EQ(v.status, VerdictStatus::correct) << v.reason;
+  const FindingRecord* f = finding_of(v, "schedule-dependent-output");
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->grade, vgpu::Grade::info);
+  EXPECT_NE(f->detail.find("element 0 was "), std::string::npos) << f->detail;
+  // What the order moves says nothing about contraction.
+  EXPECT_EQ(finding_of(v, "contraction-sensitive"), nullptr);
+}
+
+TEST(Strict, AnOutputThatContractionMovesWithinTheBoundIsCorrectAndNamed) {
+  const Verdict v = judge(add_task(), adds_moved_by([](const worker::CallRequest& r) {
+                            return r.contract == vgpu::Contract::off;
+                          }));
+  EXPECT_EQ(v.status, VerdictStatus::correct) << v.reason;
+  const FindingRecord* f = finding_of(v, "contraction-sensitive");
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->grade, vgpu::Grade::info);
+  EXPECT_NE(f->detail.find("with multiply and add fused"), std::string::npos) << f->detail;
+  EXPECT_EQ(finding_of(v, "schedule-dependent-output"), nullptr);
+}
+
+TEST(Strict, AnOutputStoredTwiceIsCorrectAndNamed) {
+  const Verdict v = judge(add_task(), [] {
+    return [](FakeCall& c) {
+      add(c);
+      c.again = 8;
+    };
+  });
+  EXPECT_EQ(v.status, VerdictStatus::correct) << v.reason;
+  const FindingRecord* f = finding_of(v, "output-written-twice");
+  ASSERT_NE(f, nullptr);
+  EXPECT_EQ(f->grade, vgpu::Grade::info);
+  EXPECT_NE(f->text.find("'z': 8 of "), std::string::npos) << f->text;
+}
+
+TEST(Strict, AnHonestKernelHasNoFindings) {
+  const Verdict v = judge(add_task(), [] {
+    return [](FakeCall& c) {
+      add(c);
+      c.outcome.launches.emplace_back().kernel = "add";
+    };
+  });
+  for (const FindingRecord& f : v.findings) ADD_FAILURE() << f.text;
 }
 
 struct Death {

@@ -89,6 +89,17 @@ TEST_F(RuntimeTest, ARefusedLaunchLeavesTheOutputAlone) {
   EXPECT_EQ(r.session->coverage(r.v.y.address)->written, 0u);
 }
 TEST_F(RuntimeTest, ACooperativeGridThatDoesNotFitIsRefused) { expect(17); }
+TEST_F(RuntimeTest, ALaunchInClustersIsBeyondTheDeviceAndNoFaultOfTheKernel) {
+  Ran r = run(30);
+  EXPECT_EQ(r.o.status, CallStatus::unsupported) << r.o.message << r.o.output;
+  EXPECT_EQ(r.o.beyond_device, "a launch in clusters of 2x1x1 blocks");
+  EXPECT_EQ(r.o.return_code, 0) << r.o.output;
+  EXPECT_TRUE(r.o.launches.empty());
+}
+TEST_F(RuntimeTest, AKernelThatDoesWithoutClustersIsTakenByWhatItDid) {
+  Ran r = expect(31, 2, 0);
+  EXPECT_EQ(r.o.launches.size(), 1u);
+}
 TEST_F(RuntimeTest, PinnedMemoryIsCopiedWhenItsTurnComes) { expect(18); }
 TEST_F(RuntimeTest, ManagedMemoryWrittenByTheHostIsInitialised) {
   Ran r = expect(19, 2, 1);

@@ -154,6 +154,7 @@ worker::Answer<Called> BareSide::call(const Input& input, const CallOptions& opt
   FIEL_TRY(worker::CallRequest request, mine(place(input, outputs, in_windows, options.poison)));
   request.timeout_ms = options.timeout_ms;
   request.schedule = options.schedule;
+  request.contract = options.contract;
   Called called;
   called.seen.number = ++calls_;
   const worker::CallOutcome outcome = session_->call(request);
@@ -177,6 +178,7 @@ Status BareSide::inspect(const Input& input, const CallOptions& options, Called&
     FIEL_TRY_STATUS(inspect_writes(Group::weights, options, called.seen));
     FIEL_TRY_STATUS(inspect_outputs(options, called.seen));
   }
+  if (options.keep_outputs) FIEL_TRY_STATUS(keep_outputs(called.seen));
   FIEL_TRY_STATUS(memory_.bring_back(Group::inputs, *input.in));
   return memory_.bring_back(Group::outputs, *input.out);
 }
@@ -201,27 +203,42 @@ Status BareSide::inspect_writes(Group group, const CallOptions& options, Call& s
   return {};
 }
 
+Status BareSide::keep_outputs(Call& seen) {
+  for (const BareMemory::Buffer& b : memory_.buffers(Group::outputs)) {
+    Tensor t = Tensor::empty(b.tensor.dtype, b.tensor.shape);
+    if (t.bytes().size() != b.bytes) continue;
+    if (b.bytes > 0) FIEL_TRY_STATUS(session_->read(b.tensor.address, t.bytes()));
+    seen.outputs.push_back(std::move(t));
+  }
+  return {};
+}
+
 Status BareSide::inspect_outputs(const CallOptions& options, Call& seen) {
   for (const BareMemory::Buffer& b : memory_.buffers(Group::outputs)) {
     if (b.bytes == 0) continue;
     FIEL_TRY(const vgpu::Coverage c, session_->coverage(b.tensor.address));
+    const std::string name =
+        printable(b.leaf.path.empty() ? "output" : "output '" + b.leaf.path + "'", 120);
+    const auto note = [&](vgpu::FindingKind kind, const std::string& text) {
+      FindingRecord r = record(JudgeFinding::no_launch, name + ": " + text, options, seen.number);
+      r.code = std::string(vgpu::code_of(kind));
+      r.grade = vgpu::default_grade(kind);
+      r.text = fmt::format("{} {}  {}", vgpu::name_of(r.grade), r.code, r.detail);
+      seen.findings.push_back(std::move(r));
+    };
+    if (c.written_more_than_once > 0)
+      note(vgpu::FindingKind::written_twice, "bytes of it were stored more than once");
     if (c.missing.empty()) continue;
     std::vector<std::byte> bytes(b.bytes);
     FIEL_TRY_STATUS(session_->read(b.tensor.address, bytes));
     const auto* run = still_poisoned(c, bytes, std::byte{options.poison});
     if (run == nullptr) continue;
-    const std::string name = b.leaf.path.empty() ? "output" : "output '" + b.leaf.path + "'";
-    FindingRecord r = record(
-        JudgeFinding::no_launch,
-        fmt::format("{}: {} of {} bytes never written, first element {}", printable(name, 120),
-                    c.bytes - c.written, c.bytes, run->begin / size_of(b.tensor.dtype)),
-        options, seen.number);
-    r.code = std::string(vgpu::code_of(vgpu::FindingKind::incomplete_output));
-    r.text = "ERROR output-not-covered  " + r.detail;
-    seen.findings.push_back(std::move(r));
+    note(vgpu::FindingKind::incomplete_output,
+         fmt::format("{} of {} bytes never written, first element {}", c.bytes - c.written, c.bytes,
+                     run->begin / size_of(b.tensor.dtype)));
     if (!seen.breach)
-      seen.breach = Fault{VerdictStatus::incorrect,
-                          fmt::format("it left part of its {} unwritten", printable(name, 120))};
+      seen.breach =
+          Fault{VerdictStatus::incorrect, fmt::format("it left part of its {} unwritten", name)};
   }
   return {};
 }

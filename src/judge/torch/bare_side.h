@@ -55,6 +55,7 @@ class BareSide final : public Side {
   Status inspect(const Input& input, const CallOptions& options, Called& called);
   Status inspect_writes(BareMemory::Group group, const CallOptions& options, Call& seen);
   Status inspect_outputs(const CallOptions& options, Call& seen);
+  Status keep_outputs(Call& seen);
   void account(const worker::CallRequest& request, const worker::CallOutcome& outcome);
 
   std::unique_ptr<worker::BareSession> session_;

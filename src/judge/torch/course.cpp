@@ -311,12 +311,15 @@ CallOptions TorchCourse::options_for(const Case& c, const Slots& slots) const {
   o.shape_set = shape_set_of(c);
   o.poison = slots.poison;
   o.schedule = schedule_;
+  o.contract = contract_;
+  o.keep_outputs = keep_outputs_;
   o.timeout_ms = request_.options.call_timeout_ms;
   return o;
 }
 
 /// What the device saw of a bare kernel's call. False: decided, or refused at this shape.
 bool TorchCourse::seen(const Case& c, const Call& call) {
+  last_seen_ = call;
   Resources& r = verdict_.resources;
   r.launches += call.launches;
   r.thread_instructions += call.thread_instructions;

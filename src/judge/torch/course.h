@@ -60,6 +60,11 @@ class TorchCourse {
   Status poll(const std::string& what);
   /// The order in which the virtual GPU runs blocks and warps from now on.
   void set_schedule(const vgpu::Schedule& schedule) { schedule_ = schedule; }
+  /// Whether it fuses mul + add from now on; none: as its session began.
+  void set_contract(std::optional<vgpu::Contract> contract) { contract_ = contract; }
+  /// The last call of a bare kernel; its outputs are there while they are asked for.
+  const Call& last_seen() const { return last_seen_; }
+  void keep_outputs(bool keep) { keep_outputs_ = keep; }
   void expect_steps(uint32_t steps) { total_steps_ += steps; }
 
   void decide(VerdictStatus status, std::string reason);
@@ -99,6 +104,9 @@ class TorchCourse {
   std::future<Result<Compiled>> compiling_;
   std::optional<Compiled> compiled_;  ///< of a bare kernel
   vgpu::Schedule schedule_;           ///< of the next calls
+  std::optional<vgpu::Contract> contract_;
+  bool keep_outputs_ = false;
+  Call last_seen_;
   std::unique_ptr<Side> candidate_;
   bool decided_ = false, has_weights_ = true, weights_known_ = false;
   std::optional<uint64_t> weights_given_;

@@ -44,6 +44,7 @@ class Strict {
   Result<bool> other_shapes();
   Result<bool> repeated();
   Result<bool> schedules();
+  bool note_difference(const Call& first, bool plain);
   void guards_and_state();
   Result<bool> single(const Case& c, const Slots& slots, ProbeResult& result);
   bool out_of_time(Probe probe, const std::string& shapes);
@@ -202,6 +203,18 @@ Result<bool> Strict::repeated() {
   return go_on;
 }
 
+/// True where the last call gave other bits than the first on the same input.
+bool Strict::note_difference(const Call& first, bool plain) {
+  const Call& call = course_.last_seen();
+  const auto difference = output_difference(first, call);
+  if (difference)
+    course_.note(
+        note_of(*difference,
+                plain ? vgpu::FindingKind::contract_sensitive : vgpu::FindingKind::nondeterministic,
+                place_name(), call.number));
+  return difference.has_value();
+}
+
 /// The virtual GPU runs blocks and warps in several orders, and watches races between blocks.
 Result<bool> Strict::schedules() {
   if (!course_.is_bare() || !course_.request().on_virtual()) return true;
@@ -215,15 +228,25 @@ Result<bool> Strict::schedules() {
   FIEL_TRY(Case c,
            course_.oracle().prepare(Probe::task_inputs, 0, seed, derive_seed(seed, 7), place_));
   c.probe = Probe::schedules;
-  bool go_on = true;
-  for (uint32_t order = 0; go_on && order < 4; ++order) {
+  course_.keep_outputs(true);
+  bool go_on = true, steady = true;
+  Call first;
+  for (uint32_t order = 0; go_on && order < 5; ++order) {
+    // The last call is the first one without contraction; what the order moves says nothing there.
+    const bool plain = order == 4;
+    if (plain && !steady) break;
     vgpu::Schedule s;
     s.reverse_blocks = order == 1;
     s.reverse_warps = order == 2;
     if (order == 3) s.seed = derive_seed(seed_, 900) | 1;
     course_.set_schedule(s);
+    if (plain) course_.set_contract(vgpu::Contract::off);
     FIEL_TRY(go_on, single(c, {}, result));
+    if (order == 0) first = course_.last_seen();
+    if (go_on && order > 0) steady = !note_difference(first, plain) && steady;
   }
+  course_.keep_outputs(false);
+  course_.set_contract({});
   course_.set_schedule({});
   course_.oracle().release(c);
   course_.finish(std::move(result));

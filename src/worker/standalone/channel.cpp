@@ -232,6 +232,12 @@ Error set_error(Error error) {
   if (error != worker::kCudaSuccess) last_error = error;
   return error;
 }
+Error not_supported(std::string_view what) {
+  WireWriter w;
+  w.text(what);
+  Error e = call(Rt::not_supported, w);
+  return set_error(e == worker::kCudaSuccess ? worker::kCudaErrorNotSupported : e);
+}
 Error take_error() {
   Error e = last_error;
   last_error = worker::kCudaSuccess;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "cuda_abi.h"
@@ -56,6 +57,8 @@ DeviceFacts device_facts();
 
 /// Records the error for cudaGetLastError and hands it on.
 Error set_error(Error error);
+/// This device does not do it: told to the device process, since the call may fail for it.
+Error not_supported(std::string_view what);
 Error take_error();
 Error peek_error();
 

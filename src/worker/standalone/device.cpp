@@ -318,7 +318,7 @@ FIEL_CUDART Error cudaGetDriverEntryPoint(const char*, void** function, unsigned
                                           int32_t* status) {
   if (function) *function = nullptr;
   if (status) *status = 1;
-  return status ? kCudaSuccess : set_error(kCudaErrorNotSupported);
+  return status ? kCudaSuccess : not_supported("the driver's entry points");
 }
 FIEL_CUDART Error cudaGetDriverEntryPointByVersion(const char*, void** function, unsigned,
                                                    unsigned long long, int32_t* status) {

@@ -57,7 +57,7 @@ Error fill_body(const MemsetParams* p, WireWriter& w) {
   uint32_t v = p->value, byte = v & 0xff;
   bool same_bytes = p->element_size == 1 || (p->element_size == 2 && v == byte * 0x101u) ||
                     (p->element_size == 4 && v == byte * 0x01010101u);
-  if (!same_bytes) return set_error(kCudaErrorNotSupported);
+  if (!same_bytes) return not_supported("a graph's memset of elements of several bytes");
   FillRequest f;
   f.to = reinterpret_cast<uint64_t>(p->dst);
   f.pitch = p->pitch;
@@ -85,8 +85,9 @@ Error copy_body(void* to, size_t to_pitch, const void* from, size_t from_pitch, 
   return kCudaSuccess;
 }
 Error copy_body(const Memcpy3DParms* p, WireWriter& w) {
-  if (!p || p->src_array || p->dst_array || p->extent.depth > 1)
-    return set_error(kCudaErrorNotSupported);
+  if (!p) return set_error(kCudaErrorInvalidValue);
+  if (p->src_array || p->dst_array || p->extent.depth > 1)
+    return not_supported("a graph's copy of an array or a volume");
   auto* from = static_cast<char*>(p->src_ptr.ptr) + p->src_pos.x + p->src_pos.y * p->src_ptr.pitch;
   auto* to = static_cast<char*>(p->dst_ptr.ptr) + p->dst_pos.x + p->dst_pos.y * p->dst_ptr.pitch;
   return copy_body(to, p->dst_ptr.pitch, from, p->src_ptr.pitch, p->extent.width, p->extent.height,

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 
 namespace fiel::standin {
 namespace {
@@ -280,9 +281,11 @@ Error launch_ex(const LaunchConfig* c, const void* function, void** args, Handle
   for (uint32_t i = 0; i < c->n_attributes; ++i) {
     const LaunchAttribute& a = c->attributes[i];
     if (a.id == kCooperative) cooperative = a.value.cooperative != 0;
-    if (a.id == kClusterDimension &&
-        (a.value.cluster[0] > 1 || a.value.cluster[1] > 1 || a.value.cluster[2] > 1))
-      return set_error(kCudaErrorNotSupported);
+    const uint32_t* cluster = a.value.cluster;
+    if (a.id == kClusterDimension && (cluster[0] > 1 || cluster[1] > 1 || cluster[2] > 1))
+      return not_supported("a launch in clusters of " + std::to_string(cluster[0]) + "x" +
+                           std::to_string(cluster[1]) + "x" + std::to_string(cluster[2]) +
+                           " blocks");
   }
   return launch(function, c->grid, c->block, args, c->dynamic_shared_bytes, stream, cooperative);
 }

@@ -225,7 +225,7 @@ FIEL_CUDART Error cudaHostGetFlags(unsigned* flags, void* host) {
   return kCudaSuccess;
 }
 FIEL_CUDART Error cudaHostRegister(void*, size_t, unsigned) {
-  return set_error(kCudaErrorNotSupported);
+  return not_supported("cudaHostRegister");
 }
 FIEL_CUDART Error cudaHostUnregister(void*) { return set_error(kCudaErrorHostMemoryNotRegistered); }
 
@@ -304,7 +304,8 @@ FIEL_CUDART Error cudaMemcpy2DAsync_ptsz(void* to, size_t tp, const void* from, 
 
 namespace {
 Error copy_3d(const Memcpy3DParms* p, Handle stream, bool wait) {
-  if (!p || p->src_array || p->dst_array) return set_error(kCudaErrorNotSupported);
+  if (!p) return set_error(kCudaErrorInvalidValue);
+  if (p->src_array || p->dst_array) return not_supported("a copy of a CUDA array");
   for (size_t z = 0; z < p->extent.depth; ++z) {
     const PitchedPtr &s = p->src_ptr, &d = p->dst_ptr;
     auto* from = static_cast<char*>(s.ptr) + p->src_pos.x +

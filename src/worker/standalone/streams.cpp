@@ -127,7 +127,8 @@ FIEL_CUDART Error cudaStreamGetCaptureInfo(Handle s, int32_t* status, unsigned l
                                            Handle* graph, const Handle** dependencies,
                                            const void** edges, size_t* n_dependencies) {
   // Whether a capture is on is told; its inside is not (nodes are added by capturing only).
-  if (graph || dependencies || edges || n_dependencies) return set_error(kCudaErrorNotSupported);
+  if (graph || dependencies || edges || n_dependencies)
+    return not_supported("the inside of a stream's capture");
   if (id) *id = s;
   return cudaStreamIsCapturing(s, status);
 }

@@ -96,7 +96,7 @@ TEST_F(ServerTest, AModuleThatTheDeviceRefusesIsTold) {
     EXPECT_EQ(ask(Rt::kernel, k), kCudaErrorInvalidPtx);
     ready();
   });
-  EXPECT_NE(o.module_error.find("wgmma"), std::string::npos);
+  EXPECT_NE(o.beyond_device.find("wgmma"), std::string::npos);
 }
 
 TEST_F(ServerTest, MemoryThatIsNotThereIsRefused) {

@@ -345,6 +345,27 @@ static int launch_ex(const float* x, float* y, int n, cudaStream_t stream) {
   return 0;
 }
 
+/// Clusters, which this device has not; `fallback`: it goes on without them.
+static int launch_in_clusters(const float* x, float* y, int n, cudaStream_t stream,
+                              bool fallback) {
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {2, 1, 1};
+  cudaLaunchConfig_t c = {};
+  c.gridDim = dim3(2);
+  c.blockDim = dim3(64);
+  c.stream = stream;
+  c.attrs = &cluster;
+  c.numAttrs = 1;
+  EXPECT(cudaLaunchKernelEx(&c, twice, x, y, n) == cudaErrorNotSupported);
+  EXPECT(cudaPeekAtLastError() == cudaErrorNotSupported);
+  if (!fallback) return 0;
+  cudaGetLastError();
+  cluster.val.clusterDim = {1, 1, 1};
+  OK(cudaLaunchKernelEx(&c, twice, x, y, n));
+  return 0;
+}
+
 /// Graphs that are never destroyed: at some point there is no memory for another.
 static int too_many_graphs() {
   cudaGraph_t graph;
@@ -384,6 +405,8 @@ FIEL_KERNEL int fiel_run(const fiel_tensor* in, int, fiel_tensor* out, int, cuda
     case 27: return pinned_mapped(y, n, stream, false);
     case 28: return pinned_mapped(y, n, stream, true);
     case 29: return too_many_graphs();
+    case 30: return launch_in_clusters(x, y, n, stream, false);
+    case 31: return launch_in_clusters(x, y, n, stream, true);
     default: return FIEL_UNSUPPORTED;
   }
 }

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/files.h"
 #include "base/text.h"
 #include "cli/progress.h"
 #include "cli/run_exports.h"
 #include "cli/run_keeper.h"
+#include "cli/source_text.h"
+#include "cli/stop_rule.h"
 #include "report/samples.h"
 #include "report/tally.h"
 #include "report/terminal.h"
@@ -18,8 +19,6 @@ namespace fiel::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr uint64_t kMaxSource = 16u << 20;
 
 /// The worst of several: what could not be judged outweighs what was judged and refused.
 int combined_exit_code(const store::RunRecord& run) {
@@ -43,9 +42,6 @@ judge::Verdict fault(const JudgePair& pair, const Error& error) {
   return v;
 }
 
-/// For the record: a folder or a file that cannot be read has no source there.
-std::string source_of(const std::string& path) { return read_file(path, kMaxSource).value_or(""); }
-
 class Batch {
  public:
   Batch(const JudgePlan& plan, const JudgePairFunction& judge, RunKeeper& keeper,
@@ -57,7 +53,7 @@ class Batch {
         line_(context),
         json_(plan.arguments.has("--json")),
         lines_(plan.arguments.has("--jsonl")),
-        limit_(std::chrono::seconds(
+        rule_(std::chrono::seconds(
             unsigned_value(plan.arguments, "--stop-after", 0, 1'000'000'000).value_or(0))) {}
 
   Status judge_all();
@@ -65,7 +61,6 @@ class Batch {
 
  private:
   Status judge_place(size_t place);
-  bool time_is_up() const;
   bool interrupted() const { return context_.interrupted && context_.interrupted(); }
   void show(size_t place, const judge::Progress& p);
   void print(const judge::Verdict& v, const Json& json) const;
@@ -78,24 +73,20 @@ class Batch {
   const Context& context_;
   StatusLine line_;
   const bool json_, lines_;
-  const Clock::duration limit_;
   const Clock::time_point begin_ = Clock::now();
-  Clock::duration longest_{0};
+  StopRule rule_;
   size_t judged_ = 0;  ///< by this call
   bool stopped_ = false;
   std::map<size_t, store::Evidence> new_;
 };
 
-bool Batch::time_is_up() const {
-  if (limit_ == Clock::duration::zero() || judged_ == 0) return false;
-  // A kernel that would probably not fit is left to the next piece.
-  return Clock::now() - begin_ + longest_ > limit_;
-}
-
 Status Batch::judge_all() {
-  for (size_t place = 0; place < plan_.pairs.size(); ++place) {
+  std::vector<size_t> order = plan_.order;
+  if (order.empty())
+    for (size_t place = 0; place < plan_.pairs.size(); ++place) order.push_back(place);
+  for (const size_t place : order) {
     if (plan_.done.contains(place)) continue;
-    stopped_ = interrupted() || time_is_up();
+    stopped_ = interrupted() || !rule_.fits_another(Clock::now() - begin_);
     if (stopped_) return {};
     const Status status = judge_place(place);
     if (status) continue;
@@ -109,8 +100,10 @@ Status Batch::judge_place(size_t place) {
   const JudgePair& pair = plan_.pairs[place];
   store::Evidence evidence;
   evidence.place = place;
-  evidence.task_source = source_of(pair.task);
-  evidence.kernel_source = source_of(pair.kernel);
+  // What cannot be read has no source in the record.
+  evidence.task_source = source_text(pair.task).value_or("");
+  evidence.kernel_source = source_text(pair.kernel).value_or("");
+  FIEL_TRY_STATUS(keeper_.begin_entry(place));
   const Clock::time_point begin = Clock::now();
   Result<judge::Verdict> v = judge_(pair, [&](const judge::Progress& p) { show(place, p); });
   line_.clear();
@@ -119,7 +112,7 @@ Status Batch::judge_place(size_t place) {
     v = fault(pair, v.error());
   }
   const Clock::duration took = Clock::now() - begin;
-  longest_ = std::max(longest_, took);
+  rule_.took(took);
   ++judged_;
   evidence.judged_ms = now_ms();
   evidence.took_ms = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();

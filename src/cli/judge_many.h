@@ -33,6 +33,7 @@ struct JudgePlan {
   bool campaign = false;  ///< tasks are many too
   Arguments arguments;
   std::map<size_t, store::Evidence> done;  ///< of a resumed run, by place
+  std::vector<size_t> order;               ///< of what is left of it; empty: all, by place
 };
 
 using ProgressFunction = std::function<void(const judge::Progress&)>;

@@ -1,16 +1,18 @@
 // Which pairs a command line, a manifest or an earlier run asks for.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
+#include <tuple>
 
-#include "base/files.h"
-#include "base/hash.h"
 #include "base/text.h"
 #include "cli/judge_many.h"
 #include "cli/kernel_files.h"
 #include "cli/pairing.h"
 #include "cli/run_exports.h"
 #include "cli/run_flags.h"
+#include "cli/source_text.h"
 
 namespace fiel::cli {
 namespace {
@@ -25,17 +27,41 @@ Result<store::RunRecord> resumed_run(const std::string& name) {
   return store.load(header, store::Detail::verdicts);
 }
 
-bool still_the_same(const std::string& path, const std::string& digest) {
-  if (digest.empty()) return true;  // a folder, or a file that could not be read then
-  const auto text = read_file(path);
-  return text && sha256_hex(*text) == digest;
-}
-
 // Paths were given where the run began.
 std::string from_here(const std::string& folder, const std::string& path) {
   std::error_code error;
   if (fs::path(path).is_absolute() || fs::current_path(error) == fs::path(folder)) return path;
   return (fs::path(folder) / path).string();
+}
+
+/// What a run knows of an entry, in the order in which the entries are judged again.
+enum class Earlier : uint8_t { unknown, interrupted, not_judged, judged };
+
+/// A fault of the machine says nothing about the kernel, and a file that has changed is another.
+Earlier look_back(const JudgePair& pair, const store::Evidence& e) {
+  if (e.verdict["exit_code"].as_int(kCouldNotJudge) == kCouldNotJudge) return Earlier::not_judged;
+  if (is_unchanged(pair.task, e.task_digest) && is_unchanged(pair.kernel, e.kernel_digest))
+    return Earlier::judged;
+  return pair.begun_ms > e.judged_ms ? Earlier::interrupted : Earlier::unknown;
+}
+
+/// New ones first: a judgement that ends every piece of a run, or that no machine can do, keeps
+/// none of the others waiting. Of those that were tried, what was tried longest ago.
+std::vector<size_t> order_of(const std::vector<JudgePair>& pairs,
+                             const std::map<size_t, Earlier>& earlier) {
+  std::vector<std::tuple<Earlier, int64_t, size_t>> left;
+  for (size_t place = 0; place < pairs.size(); ++place) {
+    const auto known = earlier.find(place);
+    const int64_t begun_ms = pairs[place].begun_ms;
+    const Earlier e = known != earlier.end() ? known->second
+                      : begun_ms > 0         ? Earlier::interrupted
+                                             : Earlier::unknown;
+    if (e != Earlier::judged) left.emplace_back(e, e == Earlier::unknown ? 0 : begun_ms, place);
+  }
+  std::sort(left.begin(), left.end());
+  std::vector<size_t> order;
+  for (const auto& [e, begun_ms, place] : left) order.push_back(place);
+  return order;
 }
 
 Result<JudgePlan> plan_of_run(const Arguments& arguments) {
@@ -50,15 +76,14 @@ Result<JudgePlan> plan_of_run(const Arguments& arguments) {
     plan.campaign |= entry.task != run.entries.front().task;
   }
   plan.pairs = std::move(run.entries);
+  std::map<size_t, Earlier> earlier;
   for (store::Evidence& e : run.verdicts) {
     if (e.place >= plan.pairs.size()) continue;
-    // A fault of the machine says nothing about the kernel, and a file that has changed is another.
-    if (e.verdict["exit_code"].as_int(kCouldNotJudge) == kCouldNotJudge) continue;
-    const JudgePair& pair = plan.pairs[e.place];
-    if (!still_the_same(pair.task, e.task_digest) || !still_the_same(pair.kernel, e.kernel_digest))
-      continue;
-    plan.done.emplace(e.place, std::move(e));
+    const Earlier found = look_back(plan.pairs[e.place], e);
+    earlier[e.place] = found;
+    if (found == Earlier::judged) plan.done.emplace(e.place, std::move(e));
   }
+  plan.order = order_of(plan.pairs, earlier);
   return plan;
 }
 

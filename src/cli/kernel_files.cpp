@@ -51,7 +51,7 @@ Result<KernelFiles> find_kernels(const std::vector<std::string>& words, bool pyt
       files.several = true;
       std::vector<std::string> inside;
       for (fs::directory_iterator it(word, error), end; !error && it != end; it.increment(error))
-        if (is_kernel(it->path()) || (python && it->path().extension() == ".py"))
+        if (is_kernel(it->path()) || (python && kernel::is_torch_kernel(it->path())))
           inside.push_back(it->path().string());
       std::sort(inside.begin(), inside.end());
       files.paths.insert(files.paths.end(), inside.begin(), inside.end());

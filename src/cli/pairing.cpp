@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "kernel/torch_kernel.h"
 
 namespace fiel::cli {
 namespace {
@@ -25,8 +26,9 @@ bool is_task(const fs::path& path) {
   return (path.extension() == ".toml" && !is_plan(path) && path.filename() != "expect.toml") ||
          path.extension() == ".py";
 }
+/// A work folder is one kernel, and its files are none.
 bool is_kernel(const fs::path& path) {
-  return path.extension() == ".cu" || path.extension() == ".py" || is_plan(path);
+  return path.extension() == ".cu" || is_plan(path) || kernel::is_torch_kernel(path);
 }
 
 std::string stem_of(const fs::path& path) {
@@ -49,14 +51,18 @@ std::optional<int64_t> number_after(std::string_view text, std::string_view word
 Status collect(const std::string& path, bool (*wanted)(const fs::path&),
                std::set<std::string>& found) {
   std::error_code error;
-  if (!fs::is_directory(path, error)) {
+  const bool one = wanted(path) && kernel::is_work_folder(path);
+  if (one || !fs::is_directory(path, error)) {
     found.insert(path);
     return {};
   }
   const auto skip = fs::directory_options::skip_permission_denied;
   for (fs::recursive_directory_iterator it(path, skip, error), end; !error && it != end;
        it.increment(error)) {
-    if (wanted(it->path())) found.insert(it->path().string());
+    if (wanted(it->path())) {
+      found.insert(it->path().string());
+      it.disable_recursion_pending();
+    }
     if (found.size() > kMaxFiles)
       return fail(ErrorCode::limit, fmt::format("more than {} files in {}", kMaxFiles, path));
   }

@@ -8,7 +8,7 @@ namespace fiel::cli {
 
 void StatusLine::show(std::string_view what, uint32_t done, uint32_t total) {
   if (!context_.progress) return;
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = now_();
   // Ten lines a second are read as motion; more only costs time.
   if (shown_ && now - last_ < std::chrono::milliseconds(100)) return;
   last_ = now;

@@ -7,7 +7,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string_view>
+#include <utility>
 
 #include "cli/command.h"
 
@@ -15,8 +17,9 @@ namespace fiel::cli {
 
 class StatusLine {
  public:
-  explicit StatusLine(const Context& context)
-      : context_(context), begin_(std::chrono::steady_clock::now()) {}
+  using Clock = std::function<std::chrono::steady_clock::time_point()>;
+  explicit StatusLine(const Context& context, Clock now = std::chrono::steady_clock::now)
+      : context_(context), now_(std::move(now)), begin_(now_()) {}
   ~StatusLine() { clear(); }
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
@@ -25,6 +28,7 @@ class StatusLine {
 
  private:
   const Context& context_;
+  Clock now_;
   std::chrono::steady_clock::time_point begin_, last_{};
   bool shown_ = false;
 };

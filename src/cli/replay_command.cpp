@@ -4,13 +4,14 @@
 #include <filesystem>
 
 #include "base/files.h"
-#include "base/hash.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/pair_judging.h"
 #include "cli/progress.h"
 #include "cli/run_flags.h"
+#include "cli/source_text.h"
 #include "judge/replay.h"
+#include "kernel/work_folder.h"
 #include "store/store.h"
 
 namespace fiel::cli {
@@ -52,11 +53,13 @@ Result<std::string> source_at(const std::string& folder, const std::string& path
                               const std::string& digest, const std::string& kept,
                               const fs::path& stage) {
   const fs::path at = fs::path(path).is_absolute() ? fs::path(path) : fs::path(folder) / path;
-  const auto now = read_file(at);
-  if (now && sha256_hex(*now) == digest) return at.string();
+  if (!digest.empty() && is_unchanged(at.string(), digest)) return at.string();
   if (kept.empty()) return fail(ErrorCode::not_found, "the store holds no source of " + path);
-  const fs::path copy = stage / at.filename();
-  FIEL_TRY_STATUS(write_file_atomic(copy, kept));
+  const fs::path copy = stage / (at / "").parent_path().filename();
+  if (kernel::work_files(kept).empty())
+    FIEL_TRY_STATUS(write_file_atomic(copy, kept));
+  else
+    FIEL_TRY_STATUS(kernel::write_work_folder(kept, copy));
   return copy.string();
 }
 

@@ -66,6 +66,12 @@ Status RunKeeper::begin_run(const JudgePlan& plan) {
   return {};
 }
 
+Status RunKeeper::begin_entry(size_t place) {
+  if (!store_) return {};
+  const Status begun = store_->begin_entry(run_, place, now_ms());
+  return begun ? begun : failed(begun.error());
+}
+
 Status RunKeeper::keep(const store::Evidence& evidence) {
   if (!store_) return {};
   const Status kept = store_->keep(run_, evidence);

@@ -19,6 +19,7 @@ namespace fiel::cli {
 class RunKeeper {
  public:
   static Result<RunKeeper> begin(const JudgePlan& plan, const Context& context);
+  Status begin_entry(size_t place);
   Status keep(const store::Evidence& evidence);
   /// "done" or "stopped".
   void end(std::string_view state);

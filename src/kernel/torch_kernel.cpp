@@ -2,19 +2,16 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <vector>
-
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/python_outline.h"
+#include "kernel/work_folder.h"
 
 namespace fiel::kernel {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr uint64_t kMaxSourceBytes = 8u << 20, kMaxFolderBytes = 64u << 20;
-constexpr size_t kMaxFiles = 1000;
+constexpr uint64_t kMaxSourceBytes = 8u << 20;
 
 Status defines_kernel(const fs::path& file, const std::string& text) {
   const PythonOutline outline = python_outline(text);
@@ -24,24 +21,6 @@ Status defines_kernel(const fs::path& file, const std::string& text) {
       outline.defines("Model") ? "it defines Model, so it is a task: name it first, then the "
                                  "kernel"
                                : "a kernel defines class ModelNew (KernelBench's format)");
-}
-
-/// The folder's files, links left out, in the order of their names.
-Result<std::vector<fs::path>> files_of(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code ec;
-  uint64_t bytes = 0;
-  for (auto it = fs::recursive_directory_iterator(folder, ec); !ec && it != fs::end(it);
-       it.increment(ec)) {
-    if (it->is_symlink(ec) || !it->is_regular_file(ec)) continue;
-    bytes += it->file_size(ec);
-    files.push_back(it->path());
-    if (files.size() > kMaxFiles || bytes > kMaxFolderBytes)
-      return fail(ErrorCode::limit, folder.string() + " holds over 64 MiB or 1,000 files");
-  }
-  if (ec) return fail(ErrorCode::io, "cannot read " + folder.string() + ": " + ec.message());
-  std::sort(files.begin(), files.end());
-  return files;
 }
 
 Result<TorchKernel> load_folder(TorchKernel k) {
@@ -56,19 +35,13 @@ Result<TorchKernel> load_folder(TorchKernel k) {
 
 }  // namespace
 
-Result<std::string> work_folder_digest(const fs::path& folder) {
-  FIEL_TRY(const auto files, files_of(folder));
-  Digest digest;
-  for (const fs::path& file : files) {
-    FIEL_TRY(const std::string bytes, read_file(file, kMaxFolderBytes));
-    digest.add(file.lexically_relative(folder).generic_string()).add(bytes);
-  }
-  return digest.hex();
+bool is_work_folder(const fs::path& path) {
+  std::error_code ec;
+  return fs::is_regular_file(path / "model_new.py", ec);
 }
 
 bool is_torch_kernel(const fs::path& path) {
-  std::error_code ec;
-  return path.extension() == ".py" || fs::is_regular_file(path / "model_new.py", ec);
+  return path.extension() == ".py" || is_work_folder(path);
 }
 
 Result<TorchKernel> load_torch_kernel(const fs::path& path) {

@@ -28,8 +28,8 @@ struct TorchKernel {
 
 /// A .py or a folder with model_new.py: what load_torch_kernel is asked about.
 bool is_torch_kernel(const std::filesystem::path& path);
+/// A folder with model_new.py: one kernel, whatever else lies in it.
+bool is_work_folder(const std::filesystem::path& path);
 Result<TorchKernel> load_torch_kernel(const std::filesystem::path& path);
-/// SHA-256 of a work folder's files and their names: what the candidate is given, links left out.
-Result<std::string> work_folder_digest(const std::filesystem::path& folder);
 
 }  // namespace fiel::kernel

@@ -89,6 +89,10 @@ CREATE TABLE lineage (
   PRIMARY KEY (run, place),
   FOREIGN KEY (run, place) REFERENCES entries(run, place) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
+)sql",
+    // When the latest judgement of an entry began: without a verdict after it, it was killed.
+    R"sql(
+ALTER TABLE entries ADD COLUMN begun_ms INTEGER;
 )sql"};
 static_assert(std::size(kSteps) == kSchemaVersion);
 

@@ -9,7 +9,7 @@
 
 namespace fiel::store {
 
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 
 /// Makes or migrates the tables. A file of a newer Fiel, or of another program, is refused.
 Status bring_up_to_date(Database& db);

@@ -105,6 +105,12 @@ Result<std::string> Store::keep_content(std::string_view bytes) {
   return digest;
 }
 
+Status Store::begin_entry(int64_t run, size_t place, int64_t now_ms) {
+  FIEL_TRY(Statement s, db_.prepare("UPDATE entries SET begun_ms = ? WHERE run = ? AND place = ?"));
+  s.bind(1, now_ms).bind(2, run).bind(3, static_cast<int64_t>(place));
+  return s.run();
+}
+
 Status Store::keep(int64_t run, const Evidence& evidence) {
   FIEL_TRY(Transaction transaction, Transaction::begin(db_));
   FIEL_TRY_STATUS(put_verdict(run, evidence));
@@ -186,7 +192,7 @@ Result<RunHeader> Store::find(std::string_view name) {
 }
 
 Result<std::vector<Entry>> Store::entries_of(int64_t run) {
-  FIEL_TRY(Statement s, db_.prepare("SELECT task, kernel, problem, sample FROM entries"
+  FIEL_TRY(Statement s, db_.prepare("SELECT task, kernel, problem, sample, begun_ms FROM entries"
                                     " WHERE run = ? ORDER BY place"));
   s.bind(1, run);
   std::vector<Entry> entries;
@@ -195,6 +201,7 @@ Result<std::vector<Entry>> Store::entries_of(int64_t run) {
     if (!row) return entries;
     Entry e{s.text(0), s.text(1), s.text(2), std::nullopt};
     if (!s.is_null(3)) e.sample = s.integer(3);
+    e.begun_ms = s.integer(4);
     entries.push_back(std::move(e));
   }
 }

@@ -41,6 +41,7 @@ struct Entry {
   std::string task, kernel;       ///< paths, as given
   std::string problem;            ///< KernelBench's problem, or the task's name
   std::optional<int64_t> sample;  ///< KernelBench's sample
+  int64_t begun_ms = 0;           ///< of its latest judgement, also one that was killed; 0: none
 };
 
 struct NewRun {
@@ -119,6 +120,8 @@ class Store {
   const std::filesystem::path& file() const { return file_; }
 
   Result<int64_t> begin_run(const NewRun& run);
+  /// Before its judgement: one that is killed is known by it.
+  Status begin_entry(int64_t run, size_t place, int64_t now_ms);
   Status keep(int64_t run, const Evidence& evidence);  ///< replaces what the place held
   Status begin_search(int64_t run, const SearchHeader& header);
   /// Entry, verdict and lineage at once: a search that is killed holds whole steps.

@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "cli/stop_rule.h"
 #include "store/store.h"
 
 namespace fiel::cli {
@@ -39,6 +40,7 @@ class JudgeMany : public testing::Test {
   }
   std::string at(const std::string& name) const { return (folder_->path() / name).string(); }
 
+  struct Killed {};  ///< leaves the process as a signal would: nothing is written after it
   struct Outcome {
     int code = -1;
     std::string error, out, err;
@@ -57,9 +59,13 @@ class JudgeMany : public testing::Test {
                            const ProgressFunction&) -> Result<judge::Verdict> {
       outcome.judged.push_back(fs::path(pair.kernel).filename().string());
       std::this_thread::sleep_for(delay_);
+      if (killed_ && *read_file(pair.kernel) == "kill") throw Killed();
       return verdict_of(pair);
     };
-    const Result<int> code = run(words, judge, context);
+    Result<int> code = 137;
+    try {
+      code = run(words, judge, context);
+    } catch (const Killed&) {}
     outcome.code = code ? *code : exit_code_of(code.error());
     if (!code) outcome.error = to_string(code.error());
     outcome.out = contents(context.out);
@@ -80,7 +86,8 @@ class JudgeMany : public testing::Test {
   }
 
   static Result<judge::Verdict> verdict_of(const JudgePair& pair) {
-    FIEL_TRY(const std::string text, read_file(pair.kernel));
+    // Of what is no file nothing can be said but that it is right.
+    const std::string text = read_file(pair.kernel).value_or("correct");
     if (text == "error") return fail(ErrorCode::parse, "the task is no task");
     judge::Verdict v;
     v.status = judge::parse_status(text).value_or(VerdictStatus::correct);
@@ -92,6 +99,7 @@ class JudgeMany : public testing::Test {
   std::optional<TempDir> folder_;
   std::optional<size_t> interrupt_after_;
   std::chrono::milliseconds delay_{0};
+  bool killed_ = false;
 };
 
 TEST_F(JudgeMany, TheExitCodeIsTheWorstAndTheSummaryCounts) {
@@ -148,6 +156,65 @@ TEST_F(JudgeMany, WhatChangedAndWhatCouldNotBeJudgedIsJudgedAgain) {
   write("k1.cu", "correct");
   const Outcome again = call({"--resume", "r"});
   EXPECT_EQ(again.judged, (std::vector<std::string>{"k1.cu", "k2.cu"}));
+}
+
+/// A piece that is killed in k1, again and again: each time something else is judged before it.
+TEST_F(JudgeMany, WhatWasInterruptedAndWhatCouldNotBeJudgedComeLast) {
+  using Names = std::vector<std::string>;
+  Names words{at("a.toml"), "--run", "r"};
+  for (const char* text : {"harness_fault", "kill", "correct", "correct", "undecided"})
+    words.push_back(write("k" + std::to_string(words.size() - 3) + ".cu", text));
+  killed_ = true;
+  EXPECT_EQ(call(words).judged, (Names{"k0.cu", "k1.cu"}));
+  interrupt_after_ = 2;
+  EXPECT_EQ(call({"--resume", "r"}).judged, (Names{"k2.cu", "k3.cu"}));
+  interrupt_after_.reset();
+  EXPECT_EQ(call({"--resume", "r"}).judged, (Names{"k4.cu", "k1.cu"}));
+  // Nothing is new any more: it comes before those that the machine could not judge.
+  EXPECT_EQ(call({"--resume", "r"}).judged, Names{"k1.cu"});
+  write("k1.cu", "correct");
+  EXPECT_EQ(call({"--resume", "r"}).judged, (Names{"k1.cu", "k0.cu", "k4.cu"}));
+  write("k2.cu", "incorrect");
+  EXPECT_EQ(call({"--resume", "r"}).judged, (Names{"k2.cu", "k0.cu", "k4.cu"}));
+}
+
+TEST(StopRule, OneLongJudgementLeavesThePieceToTheOthers) {
+  using std::chrono::seconds;
+  StopRule rule(seconds(520));
+  EXPECT_TRUE(rule.fits_another(seconds(600)));  // nothing was judged yet
+  rule.took(seconds(200));
+  EXPECT_TRUE(rule.fits_another(seconds(320)));
+  EXPECT_FALSE(rule.fits_another(seconds(321)));
+  rule.took(seconds(10));
+  rule.took(seconds(12));
+  EXPECT_TRUE(rule.fits_another(seconds(508)));
+  EXPECT_FALSE(rule.fits_another(seconds(509)));
+  EXPECT_TRUE(StopRule(seconds(0)).fits_another(seconds(1'000'000)));
+}
+
+/// Three kernels: the files of a work folder are none, and its source is all of them.
+TEST_F(JudgeMany, WorkFoldersAreKernelsThatAreKeptAndLookedAtAgain) {
+  using Names = std::vector<std::string>;
+  const std::string task = write("task.py", "class Model: pass");
+  for (const char* run : {"runs/one", "runs/two"}) {
+    fs::create_directories(at(std::string(run) + "/kernels"));
+    write(std::string(run) + "/model_new.py", "class ModelNew: pass");
+    write(std::string(run) + "/model.py", "class Model: pass");
+    write(std::string(run) + "/kernels/a.cu", "// one");
+  }
+  write("runs/three.py", "class ModelNew: pass");
+  EXPECT_EQ(call({task, at("runs"), "--run", "r"}).judged, (Names{"one", "three.py", "two"}));
+  auto store = store::Store::open_existing({});
+  const auto record = store->load(*store->find("r"), store::Detail::all);
+  ASSERT_TRUE(record);
+  const std::string& kept = record->verdicts[0].kernel_source;
+  for (const char* part : {"model_new.py", "class ModelNew: pass", "kernels/a.cu", "// one"})
+    EXPECT_NE(kept.find(part), std::string::npos) << part << " in " << kept;
+  EXPECT_EQ(call({"--resume", "r"}).judged, Names{});
+  write("runs/two/kernels/a.cu", "// two");
+  EXPECT_EQ(call({"--resume", "r"}).judged, Names{"two"});
+  fs::remove(at("runs/one/kernels/a.cu"));
+  EXPECT_EQ(call({"--resume", "r"}).judged, Names{"one"});
 }
 
 TEST_F(JudgeMany, PiecesOfLimitedTimeAddUp) {

@@ -67,6 +67,30 @@ TEST(Pairing, ByNumberAcrossLevelsByStemAndByFolder) {
   EXPECT_EQ(p->unpaired.size(), 2u);
 }
 
+TEST(Pairing, AWorkFolderIsOneKernel) {
+  Folder f;
+  const std::string square = f.add("t/square.py");
+  f.add("t/level1/23_Softmax.py");
+  for (const char* run : {"square", "square/second", "level_1_problem_23_sample_4", "stranger"})
+    for (const char* file : {"/model_new.py", "/model.py", "/binding.cpp", "/kernels/square.cu"})
+      f.add(std::string("runs/") + run + file);
+  f.add("runs/square.cu");
+  const auto p = pair_files(f.at("t"), f.at("runs"));
+  ASSERT_TRUE(p) << to_string(p.error());
+  std::vector<std::string> kernels;
+  for (const store::Entry& e : p->entries) kernels.push_back(e.kernel);
+  EXPECT_EQ(kernels, (std::vector<std::string>{f.at("runs/level_1_problem_23_sample_4"),
+                                               f.at("runs/square"), f.at("runs/square.cu")}));
+  EXPECT_EQ(p->entries[0].sample, 4);
+  EXPECT_EQ(p->entries[1].task, square);
+  EXPECT_EQ(p->unpaired, std::vector<std::string>{f.at("runs/stranger")});
+  const auto one = pair_files(f.at("t"), f.at("runs/square"));
+  ASSERT_TRUE(one) << to_string(one.error());
+  ASSERT_EQ(one->entries.size(), 1u);
+  EXPECT_EQ(one->entries[0].kernel, f.at("runs/square"));
+  EXPECT_EQ(pair_files(f.at("t"), f.at("runs/squ*"))->entries.size(), 2u);
+}
+
 TEST(Pairing, GlobsNameFilesAndWhatMatchesNothingIsAnError) {
   Folder f;
   f.add("t/a.toml");

@@ -83,6 +83,21 @@ TEST(Page, ChartsAreTheSameBytesAsEver) {
   expect_golden("fast.svg", fast_chart(tally_of(run)));
 }
 
+TEST(Page, OfAWorkFolderEveryFileIsShownUnderItsName) {
+  store::Evidence e;
+  e.verdict = verdict_json("runs/softmax", "incorrect", 1);
+  e.kernel_source =
+      "==== files of a work folder\n==== kernels/a<b>.cu, 7 bytes\nint x;\n\n"
+      "==== model_new.py, 20 bytes\nclass ModelNew: pass\n"
+      "==== weights.bin, 9 bytes, not kept, SHA-256 abc\n";
+  const std::string page = verdict_page(run_of({e}), 0);
+  for (const char* part : {"<strong>kernels/a&lt;b&gt;.cu</strong>", "<i class=\"k\">int</i> x;",
+                           "<strong>model_new.py</strong>", "<i class=\"k\">class</i> ModelNew",
+                           "<strong>weights.bin</strong> (not kept)"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  EXPECT_EQ(page.find("===="), std::string::npos);
+}
+
 TEST(Page, ChartsOfNothingAreNothing) {
   EXPECT_EQ(samples_chart({}), "");
   EXPECT_EQ(ratios_chart({}), "");

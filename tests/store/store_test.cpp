@@ -158,7 +158,9 @@ TEST_F(StoreTest, AFileOfTheFirstFormIsMigrated) {
   }
   {
     auto db = Database::open(options_.folder / "fiel.db", OpenMode::read_write, 1000);
-    ASSERT_TRUE(db->execute("DROP TABLE lineage; DROP TABLE searches; PRAGMA user_version = 1"));
+    ASSERT_TRUE(
+        db->execute("DROP TABLE lineage; DROP TABLE searches; "
+                    "ALTER TABLE entries DROP COLUMN begun_ms; PRAGMA user_version = 1"));
   }
   Store store = open();
   EXPECT_EQ(store.find("old")->verdicts, 1u);
@@ -180,7 +182,18 @@ TEST_F(StoreTest, AFileOfTheFirstFormIsMigrated) {
   // A place is taken once: a step that was half kept would be a second parent of nothing.
   EXPECT_FALSE(store.keep_step(run, {"t", "k", "p", std::nullopt}, evidence(1, "correct"), {}));
   EXPECT_EQ(*Database::open(store.file(), OpenMode::read_only, 1000)->ask("PRAGMA user_version"),
-            "2");
+            "3");
+}
+
+TEST_F(StoreTest, AJudgementThatWasBegunIsKnownWithoutAVerdict) {
+  Store store = open();
+  const int64_t run = *store.begin_run(new_run("killed", 2));
+  ASSERT_TRUE(store.begin_entry(run, 1, 123));
+  const auto record = store.load(*store.find("killed"), Detail::verdicts);
+  ASSERT_TRUE(record) << to_string(record.error());
+  EXPECT_EQ(record->entries[0].begun_ms, 0);
+  EXPECT_EQ(record->entries[1].begun_ms, 123);
+  EXPECT_TRUE(record->verdicts.empty());
 }
 
 TEST_F(StoreTest, ALockThatIsHeldIsWaitedForWithALimit) {

@@ -19,7 +19,7 @@
 #include "judge/torch/strict.h"
 #include "judge/torch/task_check.h"
 #include "judge/torch/timed.h"
-#include "kernel/torch_kernel.h"
+#include "kernel/work_folder.h"
 
 namespace fiel::judge::torch {
 namespace {

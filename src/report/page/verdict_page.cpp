@@ -5,6 +5,8 @@
 #include <map>
 
 #include "base/text.h"
+#include "kernel/work_folder.h"
+#include "report/foreign_text.h"
 #include "report/measured.h"
 #include "report/page/charts.h"
 #include "report/page/page.h"
@@ -190,9 +192,9 @@ List probes_of(const Json& probes) {
   return rows;
 }
 
-/// Line number -> what was found there, for findings in the kernel's own file.
-std::map<int64_t, std::string> notes_of(const Json& v) {
-  const auto own = std::filesystem::path(v["kernel"].as_string()).filename();
+/// Line number -> what was found there, for findings in that file of the kernel.
+std::map<int64_t, std::string> notes_of(const Json& v, const std::string& path) {
+  const auto own = std::filesystem::path(path).filename();
   std::map<int64_t, std::string> notes;
   for (const Json& f : v["findings"].items()) {
     if (f["line"].as_int() <= 0) continue;
@@ -204,10 +206,10 @@ std::map<int64_t, std::string> notes_of(const Json& v) {
   return notes;
 }
 
-List source_of(const std::string& text, const std::string& path,
-               const std::map<int64_t, std::string>& notes) {
-  List rows = new_list();
-  const auto lines = coloured_lines(text, language_of(path), kSourceLines);
+/// Appends the lines of a file, at most so many; how many there were is the answer.
+size_t add_lines(List& rows, std::string_view text, const std::string& path,
+                 const std::map<int64_t, std::string>& notes, size_t at_most) {
+  const auto lines = coloured_lines(text, language_of(path), at_most);
   for (size_t i = 0; i < lines.size(); ++i) {
     const auto note = notes.find(static_cast<int64_t>(i + 1));
     List row;
@@ -216,6 +218,35 @@ List source_of(const std::string& text, const std::string& path,
     row.set("hit", List(note != notes.end()));
     row.set("note", note == notes.end() ? List(false) : shown(note->second, 600));
     rows << row;
+  }
+  return lines.size();
+}
+
+List source_of(const std::string& text, const std::string& path,
+               const std::map<int64_t, std::string>& notes) {
+  List rows = new_list();
+  add_lines(rows, text, path, notes, kSourceLines);
+  return rows;
+}
+
+/// A file, or the files of a work folder, each under its name.
+List kernel_source_of(const store::Evidence& e) {
+  const Json& v = e.verdict;
+  const std::string& path = v["kernel"].as_string();
+  const auto files = kernel::work_files(e.kernel_source);
+  if (files.empty()) return source_of(e.kernel_source, path, notes_of(v, path));
+  List rows = new_list();
+  size_t room = kSourceLines;
+  for (const kernel::WorkFile& file : files) {
+    List name;
+    name.set("number", "");
+    name.set("html", "<strong>" + xml_text(file.path, 300) + "</strong>" +
+                         (file.kept ? "" : " (not kept)"));
+    name.set("hit", List(false));
+    name.set("note", List(false));
+    rows << name;
+    if (room > 0)
+      room -= std::min(room, add_lines(rows, file.text, file.path, notes_of(v, file.path), room));
   }
   return rows;
 }
@@ -271,7 +302,7 @@ std::string verdict_page(const store::RunRecord& run, size_t index) {
   };
   page.set("compiler", text_or_none(v["compiler_output"].as_string()));
   page.set("printed", text_or_none(v["candidate_output"].as_string()));
-  set_list(page, "source", source_of(e.kernel_source, v["kernel"].as_string(), notes_of(v)));
+  set_list(page, "source", kernel_source_of(e));
   const auto lines =
       static_cast<size_t>(std::count(e.kernel_source.begin(), e.kernel_source.end(), '\n'));
   page.set("cut", lines > kSourceLines ? Values(fmt::format("{} lines more", lines - kSourceLines))

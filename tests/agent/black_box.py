@@ -43,12 +43,12 @@ class Case(unittest.TestCase):
         self.fail("it did not come to that")
 
     def running(self):
-        """Command lines of all processes, each with its working folder."""
+        """All processes: number, command line, working folder."""
         found = []
         for process in pathlib.Path("/proc").glob("[0-9]*"):
             try:
                 words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                found.append(f"{words} cwd {os.readlink(process / 'cwd')}")
+                found.append(f"{process.name} {words} cwd {os.readlink(process / 'cwd')}")
             except OSError:
                 pass
         return found
@@ -65,6 +65,12 @@ class Daemons(Case):
         self.addCleanup(daemon.send_signal, signal.SIGINT)
         self.wait_until(self.is_served)
         return daemon
+
+    def end(self, process):
+        try:
+            os.kill(process, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
 
     def is_served(self):
         with socket.socket(socket.AF_UNIX) as s:
@@ -116,6 +122,10 @@ class Workspaces(Daemons):
         asked = subprocess.Popen([str(self.work / "bin/submit")], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.addCleanup(asked.stderr.close)
         self.wait_until(lambda: [words for words in judging() if f" judge {state}" in words])
+        # Stopped, it does not come to its end by itself.
+        judge = int(next(words for words in judging() if f" judge {state}" in words).split()[0])
+        os.kill(judge, signal.SIGSTOP)
+        self.addCleanup(self.end, judge)
         first.kill()
         self.assertNotEqual(asked.wait(timeout=60), 0)
         self.assertIn("hung up", asked.stderr.read())

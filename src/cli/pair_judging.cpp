@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "judge/environment.h"
+#include "judge/time_limit.h"
 
 namespace fiel::cli {
 namespace {
@@ -97,6 +98,8 @@ Result<judge::Verdict> PairJudging::judge_native(const JudgePair& pair) {
 
 Result<judge::Verdict> PairJudging::judge(const JudgePair& pair, const ProgressFunction& progress) {
   request_.options.progress = progress;
+  request_.options.limit.reset();
+  request_.options.limit = judge::begin_limit(request_.options);
   const bool python = std::filesystem::path(pair.task).extension() == ".py";
   return python ? torch_->judge(pair, request_) : judge_native(pair);
 }

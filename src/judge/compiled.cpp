@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "judge/environment.h"
+#include "judge/time_limit.h"
 #include "kernel/kernel.h"
 
 namespace fiel::judge {
@@ -41,8 +42,9 @@ SessionStarter starter_for(const kernel::Kernel& kernel, const build::CompileOut
   options.device.memory_bytes = request.device_memory_bytes;
   options.checks.metrics = false;
   options.instruction_budget = request.instruction_budget;
-  return [options, kernel, built](const SessionWish& wish) {
+  return [options, kernel, built, judging = request.options](const SessionWish& wish) {
     worker::BareSessionOptions o = options;
+    o.start_timeout_ms = within_limit(judging, o.start_timeout_ms);
     o.checks.global_races = wish.global_races;
     o.contract = wish.contract;
     return kernel::start_session(kernel, built, o);
@@ -68,6 +70,7 @@ Result<Compiled> compile_candidate(const std::string& path, const JudgeRequest& 
   }
   c.digest = kernel->digest;
   build::CompileOptions compile;
+  compile.timeout_ms = within_limit(request.options, compile.timeout_ms);
   compile.isolation.required = request.isolation.required;
   if (request.device.is_cuda()) {
     FIEL_TRY(const device::GpuInfo gpu, describe_gpu(request.device, c.gpu));
@@ -76,6 +79,9 @@ Result<Compiled> compile_candidate(const std::string& path, const JudgeRequest& 
     c.gpu_memory_bytes = gpu.memory_bytes;
   }
   FIEL_TRY(c.built, kernel::compile(*kernel, compile));
+  const auto& limit = request.options.limit;
+  if (c.built->status == build::CompileStatus::timeout && limit && limit->is_up())
+    return fail(limit->error());
   if (c.built->status == build::CompileStatus::compiled)
     c.start = starter_for(*kernel, *c.built, request);
   return c;

@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "base/text.h"
+#include "judge/time_limit.h"
 
 namespace fiel::judge {
 namespace {
@@ -54,34 +54,19 @@ NumericsClass lowest_class(NumericsPolicy policy) {
 
 Course::Course(const task::Task& task, const SessionStarter& starter, const JudgeOptions& options,
                Verdict& verdict)
-    : task_(task), starter_(starter), options_(options), verdict_(verdict) {
-  limit_ms_ =
-      options.time_limit_ms > 0 ? options.time_limit_ms : default_time_limit_ms(options.effort);
-  deadline_ms_ = now_ms() + limit_ms_;
-}
+    : task_(task),
+      starter_(starter),
+      options_(options),
+      verdict_(verdict),
+      limit_(begin_limit(options)) {}
 
-int64_t Course::now_ms() const {
-  using std::chrono::milliseconds;
-  if (options_.now_ms) return options_.now_ms();
-  const auto since = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<milliseconds>(since).count();
-}
-
-int64_t Course::left_ms() const { return deadline_ms_ - now_ms(); }
-
-Error Course::time_is_up() const {
-  return {ErrorCode::timeout,
-          fmt::format("the judgement's {} s are used up and nothing was wrong so far",
-                      limit_ms_ / 1000),
-          "give it more with --time-limit, or less work with --budget or --shapes",
-          {}};
-}
+int64_t Course::left_ms() const { return limit_->left_ms(); }
 
 Status Course::poll(const std::string& what) {
   ++steps_;
   if (options_.progress) options_.progress({what, steps_, std::max(total_steps_, steps_)});
   FIEL_TRY_STATUS(not_stopped(options_));
-  if (!decided_ && left_ms() <= 0) return fail(time_is_up());
+  if (!decided_ && left_ms() <= 0) return fail(limit_->error());
   return {};
 }
 
@@ -263,7 +248,7 @@ Result<bool> Course::check_call(Rig& rig, const PlannedShape& shape, const Prepa
   // Cut short by our own limit, not by the call's.
   if (last_.fault && last_.fault->status == VerdictStatus::timeout && left_ms() <= 0 &&
       timed.timeout_ms < call_options.timeout_ms)
-    return fail(time_is_up());
+    return fail(limit_->error());
   if (last_.fault) {
     decide(last_.fault->status, last_.fault->reason, shape, named, last_.number);
     failed_ = prepared;

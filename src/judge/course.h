@@ -81,15 +81,13 @@ class Course {
                      size_t output, const fiel::Comparison& comparison);
   /// A refusal where an answer was given before: it depends on more than the shape.
   bool refused_late(const PlannedShape& shape, const Preparation& prepared);
-  int64_t now_ms() const;
-  Error time_is_up() const;
   Status note_stale(const Call& call, const PlannedShape& shape, Probe probe);
 
   const task::Task& task_;
   const SessionStarter& starter_;
   const JudgeOptions& options_;
   Verdict& verdict_;
-  int64_t limit_ms_ = 0, deadline_ms_ = 0;
+  std::shared_ptr<TimeLimit> limit_;
   bool decided_ = false;
   struct Decision {
     VerdictStatus status;

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "judge/protocols/native.h"
 #include "judge/replay.h"
 #include "judge/strict.h"
+#include "judge/time_limit.h"
 #include "judge/torch/gpu_turn.h"
 
 namespace fiel::judge {
@@ -59,7 +59,7 @@ class Turns {
     auto turns = std::unique_ptr<Turns>(new Turns);
     if (compiled.gpu_memory_bytes == 0) return turns;
     FIEL_TRY(turns->turn_, torch::GpuTurn::open(request.locks, compiled.gpu.device_uuid,
-                                                request.options.interrupted));
+                                                request.options.interrupted, options.limit));
     FIEL_TRY_STATUS(turns->turn_->live(torch::Share::shared));
     FIEL_TRY_STATUS(turns->turn_->take(torch::Share::shared));
     torch::GpuTurn& turn = *turns->turn_;
@@ -67,12 +67,6 @@ class Turns {
       (void)turn.yield();
       return before && before();
     };
-    if (!options.now_ms)
-      options.now_ms = [&turn] {
-        const std::chrono::duration<double> now =
-            std::chrono::steady_clock::now().time_since_epoch();
-        return static_cast<int64_t>(1e3 * (now.count() - turn.waited_s()));
-      };
     return turns;
   }
 
@@ -95,7 +89,9 @@ Result<Verdict> judge_sessions(const task::Task& task, const SessionStarter& sta
 }
 
 Result<Verdict> judge_kernel(const task::Task& task, const std::string& kernel_path,
-                             const JudgeRequest& request) {
+                             const JudgeRequest& given) {
+  JudgeRequest request = given;
+  request.options.limit = begin_limit(given.options);
   Verdict v = blank_verdict(task, kernel_path, request);
   JudgeOptions options = request.options;
   if (options.progress) options.progress({"compiling " + v.kernel, 0, 0});

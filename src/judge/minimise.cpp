@@ -21,7 +21,9 @@ struct Reproduction {
 Result<Reproduction> reproduce(Course& course, const PlannedShape& shape, const ProbeRecipe& recipe,
                                VerdictStatus status) {
   Reproduction r;
-  Course alone(course.task(), course.starter(), course.options(), r.verdict);
+  JudgeOptions own = course.options();
+  own.limit.reset();  // what was found shortly before its end is still made small
+  Course alone(course.task(), course.starter(), own, r.verdict);
   FIEL_TRY(const Preparation p, prepare(course.task(), shape.instance, recipe));
   if (!p.expectation) return r;
   FIEL_TRY(auto rig, Rig::start(course.starter(), {}));

@@ -17,6 +17,7 @@
 namespace fiel::judge {
 
 class Groundwork;
+class TimeLimit;
 
 /// Work that the virtual device is given: which shapes are run, and how many calls are repeated.
 enum class Effort : uint8_t { quick, standard, thorough };
@@ -57,6 +58,7 @@ struct JudgeOptions {
   std::function<void(const Progress&)> progress;  ///< may be empty
   std::function<bool()> interrupted;              ///< may be empty; polled between calls
   std::function<int64_t()> now_ms;                ///< a clock that never goes back; empty: ours
+  std::shared_ptr<TimeLimit> limit;  ///< begun with this judgement; empty: it begins where it does
 };
 
 /// ErrorCode::interrupted where the user has stopped us: no verdict may come of what follows.

@@ -174,6 +174,8 @@ Answer<void> TorchWorker::write_all(const std::vector<uint8_t>& frame, const Ask
     if (monotonic_ns() > deadline)
       return fail(end(Fault::timeout,
                       fmt::format("the worker took no request in {} ms", options.timeout_ms)));
+    if (stopped_ && stopped_())
+      return fail(end(Fault::worker, "stopped before it took the request"));
     child_->pump(0);  // it may be blocked on what it prints
     pollfd p{socket_.get(), POLLOUT, 0};
     ::poll(&p, 1, 10);

@@ -64,7 +64,8 @@ class TorchWorker {
   /// Descriptors that came with the last reply.
   std::vector<Fd> take_descriptors() { return std::move(descriptors_); }
 
-  /// Asked a few times a second while an answer is awaited; true ends the process (Fault::worker).
+  /// Asked a few times a second while a request is sent or an answer is awaited; true ends the
+  /// process (Fault::worker).
   void stop_when(std::function<bool()> stopped) { stopped_ = std::move(stopped); }
 
   bool alive();

@@ -29,6 +29,32 @@ bool waits(GpuTurn& turn, Share share, std::jthread& thread, std::atomic<bool>& 
   return !done;
 }
 
+TEST(GpuTurn, WaitingIsNotTheJudgementsTime) {
+  auto folder = TempDir::create("turn");
+  ASSERT_TRUE(folder);
+  std::atomic<int64_t> now_ms = 0;
+  const auto limit = std::make_shared<TimeLimit>(1'000, [&] { return now_ms.load(); });
+  GpuTurn a = turn_in(*folder);
+  ASSERT_TRUE(a.live(Share::shared) && a.take(Share::exclusive));
+  // Asked while it waits: hours pass, and then the other one is done.
+  auto b = GpuTurn::open(
+      folder->path(), kGpu,
+      [&] {
+        now_ms += 3'600'000;
+        EXPECT_EQ(limit->left_ms(), 900);
+        a.end();
+        return false;
+      },
+      limit);
+  ASSERT_TRUE(b);
+  now_ms = 100;
+  ASSERT_TRUE(b->live(Share::shared) && b->take(Share::shared));
+  EXPECT_GT(now_ms, 3'600'000);
+  EXPECT_EQ(limit->left_ms(), 900);
+  now_ms += 900;
+  EXPECT_TRUE(limit->cuts());
+}
+
 TEST(GpuTurn, AnswersAreCheckedSideBySide) {
   auto folder = TempDir::create("turn");
   ASSERT_TRUE(folder);

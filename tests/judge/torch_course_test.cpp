@@ -345,6 +345,64 @@ TEST_F(TorchJudgement, StopsWhileAWorkerIsBusy) {
   EXPECT_EQ(v.error().code, ErrorCode::interrupted);
 }
 
+/// An operation that would take an hour, and a judgement whose time is over meanwhile.
+struct Stuck {
+  const char *role, *op;
+  bool timed = false;  ///< after the kernel was found right
+};
+void PrintTo(const Stuck& s, std::ostream* out) { *out << s.role << " in " << s.op; }
+
+class StuckWorker : public TorchJudgement, public ::testing::WithParamInterface<Stuck> {};
+
+TEST_P(StuckWorker, EndsWithTheTimeOfTheJudgementAndBlamesNobody) {
+  const Stuck& stuck = GetParam();
+  // A calibration that was kept would not be measured.
+  setenv("FIEL_CACHE", (folder_->path() / "cache").c_str(), 1);
+  if (stuck.timed) on_a_gpu();
+  const std::string role = stuck.role;
+  std::string& behaviour = role == "oracle" ? oracle_ : role == "kernel" ? candidate_ : baseline_;
+  behaviour += std::string(",stuck-in-") + stuck.op;
+  request_.options.call_timeout_ms = 3'600'000;
+  request_.options.time_limit_ms = 400'000;
+  request_.options.now_ms = [this]() -> int64_t { return asked("stuck", "") > 0 ? 400'000 : 0; };
+  const Verdict v = judged();
+  EXPECT_GT(asked("stuck", ""), 0u);
+  EXPECT_EQ(v.status, stuck.timed ? VerdictStatus::correct : VerdictStatus::undecided) << v.reason;
+  EXPECT_EQ(v.speed, "not_measured");
+  const std::string& why = stuck.timed ? v.measurement->why : v.reason;
+  EXPECT_NE(why.find("the judgement's 400 s are used up"), std::string::npos) << why;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Everywhere, StuckWorker,
+    ::testing::Values(Stuck{"oracle", "hello"}, Stuck{"oracle", "open_task"},
+                      Stuck{"oracle", "impostors"}, Stuck{"oracle", "prepare"},
+                      Stuck{"oracle", "window"}, Stuck{"oracle", "place"},
+                      Stuck{"oracle", "weights"}, Stuck{"oracle", "verify"},
+                      Stuck{"oracle", "release"}, Stuck{"kernel", "hello"}, Stuck{"kernel", "load"},
+                      Stuck{"kernel", "map_window"}, Stuck{"kernel", "call"},
+                      Stuck{"oracle", "measure", true}, Stuck{"oracle", "slots", true},
+                      Stuck{"oracle", "time", true}, Stuck{"oracle", "watch_memory", true},
+                      Stuck{"baseline", "hello", true}, Stuck{"baseline", "load", true},
+                      Stuck{"baseline", "build", true}, Stuck{"baseline", "call", true}));
+
+/// A bare kernel's call is shortened instead: its device keeps the time.
+TEST_F(TorchJudgement, ABareCallThatTheJudgementsTimeCutsShortDecidesNothing) {
+  auto time = std::make_shared<std::atomic<int64_t>>(0);
+  request_.options.now_ms = [time] { return time->load(); };
+  const auto slow = [time](FakeCall& c) {
+    *time += c.request.timeout_ms;
+    c.outcome.status = worker::CallStatus::timeout;
+  };
+  bare(slow);
+  request_.options.call_timeout_ms = 60'000;
+  request_.options.time_limit_ms = 40'000;
+  EXPECT_EQ(judged().status, VerdictStatus::undecided);
+  *time = 0;
+  request_.options.time_limit_ms = 400'000;
+  EXPECT_EQ(judged().status, VerdictStatus::timeout);
+}
+
 TEST_F(TorchJudgement, TrustedWorkersServeTheNextTaskAfterAReset) {
   on_a_gpu();
   size_t started = 0;

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "judge/probe_inputs.h"
 #include "judge/protocols/buffers.h"
+#include "judge/time_limit.h"
 
 namespace fiel::judge {
 namespace {
@@ -121,6 +122,7 @@ Status NativeCourse::poll(size_t done, size_t total) const {
     options_.progress({fmt::format("{}: {}", name_of(rules_.protocol), task_.name),
                        static_cast<uint32_t>(done), static_cast<uint32_t>(total)});
   FIEL_TRY_STATUS(not_stopped(options_));
+  if (options_.limit && options_.limit->is_up()) return fail(options_.limit->error());
   return {};
 }
 

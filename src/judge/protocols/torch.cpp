@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "judge/time_limit.h"
 #include "judge/torch/fault.h"
 #include "worker/torch_runner.h"
 
@@ -119,6 +120,8 @@ Status run_protocol(const ProtocolRules& rules, const TorchRequest& request, con
                            static_cast<int64_t>(rules.trials) * request.options.call_timeout_ms;
   const auto reply =
       confined.worker->ask(request_for(rules, request, confined), {.timeout_ms = patience});
+  const auto& limit = request.options.limit;
+  if (!reply && limit && limit->has_cut()) return fail(limit->error());
   if (!reply) {
     rejected(reply.error(), rules, v);
     return {};

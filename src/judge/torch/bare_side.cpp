@@ -15,7 +15,6 @@ using worker::DeviceTensor;
 using Group = BareMemory::Group;
 
 constexpr uint64_t kGuardBytes = 4096, kAlignment = 256;  ///< as the workers lay out values
-constexpr int64_t kLeaveTimeoutMs = 10'000;
 constexpr size_t kMaxKernels = 64;
 
 worker::WorkerFault ours(const Error& error) {
@@ -308,10 +307,10 @@ worker::Answer<void> BareSide::enter_clock(const ClockSlots& slots) {
   return {};
 }
 
-void BareSide::leave_clock() {
+void BareSide::leave_clock(int64_t timeout_ms) {
   if (!in_clock_) return;
   in_clock_ = false;
-  (void)session_->end_clock(kLeaveTimeoutMs);
+  (void)session_->end_clock(timeout_ms);
 }
 
 worker::Answer<void> BareSide::reach(const Input& input) {

@@ -35,7 +35,7 @@ class BareSide final : public Side {
   bool host_is_ours() const override { return true; }
   worker::Answer<void> enter_clock(const ClockSlots& slots) override;
   void attend_clock() override { session_->pump_clock(0); }
-  void leave_clock() override;
+  void leave_clock(int64_t timeout_ms) override;
   worker::Answer<void> reach(const Input& input) override;
   void forget(int64_t window) override { memory_.forget(window); }
   std::optional<worker::ModuleMemory> memory(bool reset) override;

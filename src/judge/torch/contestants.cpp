@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "judge/probe_inputs.h"
+#include "judge/time_limit.h"
 #include "judge/torch/runner_side.h"
 #include "judge/torch/seeds.h"
 #include "judge/torch/task_check.h"
@@ -93,7 +94,8 @@ CallOptions options_of(TorchCourse& course, const Case& c) {
   CallOptions options;
   options.probe = c.probe;
   options.shape_set = shape_set_of(c);
-  options.timeout_ms = course.request().options.call_timeout_ms;
+  const JudgeOptions& judging = course.request().options;
+  options.timeout_ms = within_limit(judging, judging.call_timeout_ms);
   return options;
 }
 

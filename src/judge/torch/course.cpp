@@ -3,10 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
 #include "base/text.h"
 #include "judge/course.h"
+#include "judge/time_limit.h"
 #include "judge/torch/bare_side.h"
 #include "judge/torch/runner_side.h"
 #include "judge/torch/seeds.h"
@@ -37,11 +39,7 @@ Status TorchCourse::poll(const std::string& what) {
   const JudgeOptions& o = request_.options;
   if (o.progress) o.progress({what, steps_, std::max(total_steps_, steps_)});
   FIEL_TRY_STATUS(not_stopped(o));
-  const int64_t limit_ms = o.time_limit_ms > 0 ? o.time_limit_ms : default_time_limit_ms(o.effort);
-  const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - begin_;
-  if (spent.count() - 1e3 * waited_s() > static_cast<double>(limit_ms))
-    return fail(ErrorCode::timeout, "the time limit of the judgement was reached",
-                "--time-limit gives more");
+  if (o.limit && o.limit->is_up()) return fail(o.limit->error());
   return {};
 }
 
@@ -68,7 +66,11 @@ bool TorchCourse::refused(const std::string& shape_set) const {
 }
 
 /// Turns a fault into a verdict, or into a refusal of a shape that the task does not list.
-bool TorchCourse::fault(const worker::WorkerFault& f, Stage stage, const Case* c) {
+Result<bool> TorchCourse::fault(const worker::WorkerFault& f, Stage stage, const Case* c) {
+  // What our limit ended has not failed, and what was to follow finds no process.
+  const auto& limit = request_.options.limit;
+  const bool ended = f.kind == worker::Fault::worker || f.kind == worker::Fault::crash;
+  if (ended && limit && limit->has_cut()) return fail(limit->error());
   FaultVerdict v = verdict_of(f, stage);
   if (candidate_) candidate_->spoil();
   if (is_bare() && f.kind == worker::Fault::worker) {  // no Python of the candidate's is there
@@ -292,11 +294,13 @@ Result<bool> TorchCourse::check(const Case& c, const Slots& slots, ProbeResult& 
   FIEL_TRY(const Input input, oracle_.place(c, slots));
   ++verdict_.resources.calls;
   ++result.calls;
-  const auto called = candidate_->call(input, options_for(c, slots));
+  const CallOptions options = options_for(c, slots);
+  const auto called = candidate_->call(input, options);
   if (!called) return fault(called.error(), Stage::calling, &c);
   if (verdict_.candidate_output.size() < kMaxPrinted)
     verdict_.candidate_output += printable(called->answer.printed, kMaxPrinted);
-  if (!seen(c, called->seen)) return false;
+  FIEL_TRY(const bool answered, seen(c, called->seen, options.timeout_ms));
+  if (!answered) return false;
   answered_.insert(shape_set_of(c));
   FIEL_TRY(const bool right, compare(c, input, called->answer, result));
   if (!right || !called->seen.breach) return right;
@@ -313,12 +317,12 @@ CallOptions TorchCourse::options_for(const Case& c, const Slots& slots) const {
   o.schedule = schedule_;
   o.contract = contract_;
   o.keep_outputs = keep_outputs_;
-  o.timeout_ms = request_.options.call_timeout_ms;
+  o.timeout_ms = within_limit(request_.options, request_.options.call_timeout_ms);
   return o;
 }
 
 /// What the device saw of a bare kernel's call. False: decided, or refused at this shape.
-bool TorchCourse::seen(const Case& c, const Call& call) {
+Result<bool> TorchCourse::seen(const Case& c, const Call& call, int64_t timeout_ms) {
   last_seen_ = call;
   Resources& r = verdict_.resources;
   r.launches += call.launches;
@@ -326,6 +330,11 @@ bool TorchCourse::seen(const Case& c, const Call& call) {
   r.peak_device_bytes = std::max(r.peak_device_bytes, call.peak_device_bytes);
   r.candidate_device_bytes = std::max(r.candidate_device_bytes, call.candidate_device_bytes);
   for (const FindingRecord& f : call.findings) note(f);
+  // Cut short by the judgement's limit, not by the call's.
+  const auto& limit = request_.options.limit;
+  const bool cut = timeout_ms < request_.options.call_timeout_ms && limit && limit->is_up();
+  if (cut && call.fault && call.fault->status == VerdictStatus::timeout)
+    return fail(limit->error());
   if (call.fault) {
     broke(c, *call.fault);
     return false;

@@ -8,7 +8,6 @@
 // An Error is ours or the task author's, never the candidate's.
 #pragma once
 
-#include <chrono>
 #include <future>
 #include <memory>
 #include <set>
@@ -80,8 +79,8 @@ class TorchCourse {
   Result<bool> load_bare();
   Result<bool> give_weights(const Case& c);
   void keep_unmatched(const worker::CopiedWeights& copied);
-  bool fault(const worker::WorkerFault& f, Stage stage, const Case* c);
-  bool seen(const Case& c, const Call& call);
+  Result<bool> fault(const worker::WorkerFault& f, Stage stage, const Case* c);
+  Result<bool> seen(const Case& c, const Call& call, int64_t timeout_ms);
   bool refusal(const Case& c);
   void broke(const Case& c, const Fault& fault);
   Witness witness_of(const Case& c, std::string note) const;
@@ -117,7 +116,6 @@ class TorchCourse {
   size_t weights_count_ = 0;
   double setup_ms_ = 0;
   uint32_t steps_ = 0, total_steps_ = 0;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 ProbeResult blank(Probe probe, const std::string& shape_set);

@@ -20,9 +20,10 @@ Result<GpuTurn::Door> GpuTurn::door(const std::filesystem::path& path) {
 }
 
 Result<GpuTurn> GpuTurn::open(const std::filesystem::path& folder, const std::string& uuid,
-                              std::function<bool()> interrupted) {
+                              std::function<bool()> interrupted, std::shared_ptr<TimeLimit> limit) {
   GpuTurn turn;
   turn.interrupted_ = std::move(interrupted);
+  turn.limit_ = std::move(limit);
   turn.alone_ = uuid.empty() || folder.empty();
   if (turn.alone_) return turn;
   // A UUID is a worker's word: no path is made of it.
@@ -34,6 +35,7 @@ Result<GpuTurn> GpuTurn::open(const std::filesystem::path& folder, const std::st
 
 Status GpuTurn::wait_for(FileLock& lock, Share share) {
   const auto begin = std::chrono::steady_clock::now();
+  const TimeLimit::Pause pause(limit_.get());
   while (!(share == Share::shared ? lock.try_shared() : lock.try_exclusive())) {
     if (interrupted_ && interrupted_())
       return fail(ErrorCode::interrupted, "stopped while waiting for the GPU");

@@ -14,10 +14,12 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/file_lock.h"
+#include "judge/time_limit.h"
 
 namespace fiel::judge::torch {
 
@@ -25,9 +27,11 @@ enum class Share : uint8_t { shared, exclusive };
 
 class GpuTurn {
  public:
-  /// `interrupted` may be empty; it is asked while waiting.
+  /// `interrupted` may be empty; it is asked while waiting. `limit` may be empty; it stands still
+  /// meanwhile.
   static Result<GpuTurn> open(const std::filesystem::path& folder, const std::string& uuid,
-                              std::function<bool()> interrupted);
+                              std::function<bool()> interrupted,
+                              std::shared_ptr<TimeLimit> limit = {});
 
   Status live(Share share);
   /// The room for itself at once, where nobody else is in it. False: it may have lost its place,
@@ -50,6 +54,7 @@ class GpuTurn {
 
   std::optional<Door> room_, turn_;
   std::function<bool()> interrupted_;
+  std::shared_ptr<TimeLimit> limit_;
   bool alone_ = false;
   std::optional<Share> held_;
   double waited_s_ = 0;

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "judge/environment.h"
 #include "judge/protocols/torch.h"
+#include "judge/time_limit.h"
 #include "judge/torch/accounts.h"
 #include "judge/torch/attempt.h"
 #include "judge/torch/course.h"
@@ -108,7 +109,9 @@ std::string_view name_of(BaselineCacheWish::Mode mode) {
   return names[static_cast<size_t>(mode)];
 }
 
-Result<Verdict> judge(const TorchRequest& request, const Workers& given) {
+Result<Verdict> judge(const TorchRequest& asked, const Workers& given) {
+  TorchRequest request = asked;
+  request.options.limit = begin_limit(asked.options);
   const Workers workers = stoppable(given, request.options);
   FIEL_TRY(Verdict v, blank_verdict(request));
   const Protocol protocol = request.options.protocol;
@@ -122,7 +125,7 @@ Result<Verdict> judge(const TorchRequest& request, const Workers& given) {
                                         : run_protocol(rules_of(protocol), request, workers, v);
   });
   FIEL_TRY_STATUS(not_stopped(request.options));
-  if (!done) return settle(done.error(), std::move(v));
+  if (!done) return settle(or_limit(request.options, done).error(), std::move(v));
   note_unjudged_track(request, v);
   return v;
 }

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "judge/probe_inputs.h"
 #include "judge/shapes.h"
+#include "judge/time_limit.h"
 #include "judge/torch/accounts.h"
 #include "judge/torch/attempt.h"
 #include "judge/torch/course.h"
@@ -196,10 +197,11 @@ Status time_at(const task::Task& task, const task::Instance& at, const TorchRequ
   FIEL_TRY(const TorchRequest request, request_at(task, at, base, folder.path()));
   Adoption adoption(at, symbols_of(task, at), verdict);
   Verdict timed;
-  const Status done = where_it_fits(true, [&](Attempt& attempt) {
+  Status done = where_it_fits(true, [&](Attempt& attempt) {
     timed = scratch_of(verdict);
     return time_once(request, workers, attempt, timed);
   });
+  done = or_limit(request.options, std::move(done));
   if (!done && done.error().code == ErrorCode::interrupted) return done;
   adoption.take(std::move(timed), done);
   return {};
@@ -234,8 +236,10 @@ Result<std::vector<task::Instance>> timed_shapes(const task::Task& task,
 
 namespace {
 
-Status time_shapes(const task::Task& task, const TorchRequest& request, const Workers& given,
+Status time_shapes(const task::Task& task, const TorchRequest& asked, const Workers& given,
                    Verdict& verdict) {
+  TorchRequest request = asked;
+  request.options.limit = begin_limit(asked.options);
   const Workers workers = stoppable(given, request.options);
   if (task.tolerance.relative_rms || task.tolerance.max_ulp_factor)
     return not_timed(verdict,
@@ -247,7 +251,7 @@ Status time_shapes(const task::Task& task, const TorchRequest& request, const Wo
     FIEL_TRY_STATUS(not_stopped(request.options));
     if (!done && done.error().code == ErrorCode::interrupted) return done;
     if (!done && !verdict.measurement) not_timed(verdict, to_string(done.error()));
-    if (verdict.status != VerdictStatus::correct) break;
+    if (verdict.status != VerdictStatus::correct || request.options.limit->is_up()) break;
   }
   return {};
 }

@@ -147,8 +147,8 @@ Result<std::unique_ptr<OracleSide>> OracleSide::open(const Workers& workers,
   side->give_back_ = workers.give_back;
   FIEL_TRY(side->machine_,
            side->mine(side->oracle_.hello(request.torch_device()), "starting the oracle"));
-  FIEL_TRY(side->turn_,
-           GpuTurn::open(request.locks, side->machine_.device_uuid, request.options.interrupted));
+  FIEL_TRY(side->turn_, GpuTurn::open(request.locks, side->machine_.device_uuid,
+                                      request.options.interrupted, request.options.limit));
   FIEL_TRY_STATUS(side->turn_->live(room));
   FIEL_TRY_STATUS(side->turn_->take(Share::shared));
   FIEL_TRY(side->task_, side->open_task(request));

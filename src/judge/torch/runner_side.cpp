@@ -94,7 +94,7 @@ worker::Answer<void> RunnerSide::enter_clock(const ClockSlots& slots) {
   return runner_.start_time(std::move(request), slots.page);
 }
 
-void RunnerSide::leave_clock() { (void)runner_.finish_time(10'000); }
+void RunnerSide::leave_clock(int64_t timeout_ms) { (void)runner_.finish_time(timeout_ms); }
 
 std::optional<worker::ModuleMemory> RunnerSide::memory(bool reset) {
   const auto use = runner_.memory(module_, reset);

@@ -35,7 +35,7 @@ class RunnerSide final : public Side {
   worker::Answer<Called> call(const Input& input, const CallOptions& options) override;
   worker::Answer<Json> state(const worker::WindowHandle& window, worker::Region region) override;
   worker::Answer<void> enter_clock(const ClockSlots& slots) override;
-  void leave_clock() override;
+  void leave_clock(int64_t timeout_ms) override;
   worker::Answer<void> reach(const Input& input) override;
   worker::Answer<void> build(const Input& input) override;
   void forget(int64_t window) override;

@@ -2,7 +2,7 @@
 //
 //   Answer<worker::CopiedWeights> given = side.take(weights);
 //   Answer<Called> called = side.call(input, options);      // outputs lie in the input's window
-//   side.enter_clock(slots); …oracle.time(…)…; side.leave_clock();
+//   side.enter_clock(slots); …oracle.time(…)…; side.leave_clock(10'000);
 //
 // Implemented by RunnerSide (a module in a Python worker) and BareSide (a .cu on a device of ours).
 // What comes from a candidate's own process is a claim, for the oracle and the clock to confirm.
@@ -51,7 +51,7 @@ class Side {
   virtual bool host_is_ours() const { return false; }
   virtual worker::Answer<void> enter_clock(const ClockSlots& slots) = 0;
   virtual void attend_clock() {}  ///< now and then while the oracle's `time` runs
-  virtual void leave_clock() = 0;
+  virtual void leave_clock(int64_t timeout_ms) = 0;
 
   virtual std::optional<worker::ModuleMemory> memory(bool reset) = 0;  ///< reset: new peaks
   virtual LaunchedKernels kernels(const Input& input) = 0;

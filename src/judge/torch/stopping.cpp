@@ -1,10 +1,13 @@
 #include "judge/torch/stopping.h"
 
+#include "judge/time_limit.h"
+
 namespace fiel::judge::torch {
 
 Workers stoppable(Workers workers, const JudgeOptions& options) {
-  const auto stopped = options.interrupted;
-  if (!stopped) return workers;
+  const auto stopped = [interrupted = options.interrupted, limit = options.limit] {
+    return (interrupted && interrupted()) || (limit && limit->cuts());
+  };
   workers.oracle = [start = std::move(workers.oracle), stopped]() -> Workers::Process {
     FIEL_TRY(auto process, start());
     process->stop_when(stopped);

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "judge/course.h"
+#include "judge/time_limit.h"
 #include "judge/torch/accounts.h"
 #include "judge/torch/measuring.h"
 
@@ -62,7 +63,8 @@ Status measure(TorchCourse& course, std::vector<Contestant> baselines) {
   v.measurement = Measurement{};
   v.measurement->shape_set = course.oracle().main_shapes();
   v.measurement->memory.setup_ms = course.setup_ms();
-  const Status done = measure_sides(course, std::move(baselines));
+  const Status done =
+      or_limit(course.request().options, measure_sides(course, std::move(baselines)));
   Measurement& m = *v.measurement;
   if (!done && done.error().code == ErrorCode::interrupted) return done;
   if (!done && is_out_of_memory(done.error())) course.lacked_memory();

@@ -10,6 +10,7 @@
 
 #include "judge/course.h"
 #include "judge/probe_inputs.h"
+#include "judge/time_limit.h"
 #include "judge/timing.h"
 #include "worker/frame_io.h"
 
@@ -30,6 +31,7 @@ constexpr int kLooksAlone = 3;
 constexpr int64_t kShareOfBudgetAlone = 4;
 /// Twice what is wanted, in powers of two: more would lengthen every sample.
 constexpr uint32_t kDearerAtMost = 4;
+constexpr int64_t kLeaveTimeoutMs = 10'000;
 
 Result<Fd> control_page() {
   Fd fd(::memfd_create("fiel-control", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -123,7 +125,8 @@ worker::OpenClock TimedSession::opening() const {
 worker::ClockChunk TimedSession::chunk_of(uint32_t rounds, int64_t left_ms) const {
   worker::ClockChunk chunk;
   chunk.rounds = rounds;
-  chunk.budget_ms = std::max<int64_t>(left_ms, 1'000);
+  // What is there when the judgement's time is over counts; what would come later is lost.
+  chunk.budget_ms = within_limit(course_.request().options, std::max<int64_t>(left_ms, 1'000));
   chunk.calls = calls_;
   chunk.held = plan_.hold && !course_.oracle().machine().device_uuid.empty();
   chunk.lowest = fiel::name_of(lowest_class(course_.request().options.numerics));
@@ -388,8 +391,9 @@ Status TimedSession::begin() {
 }
 
 void TimedSession::leave() {
+  const JudgeOptions& judging = course_.request().options;
   for (Entered& e : entered_)
-    if (e.side->present()) e.side->runner->leave_clock();
+    if (e.side->present()) e.side->runner->leave_clock(within_limit(judging, kLeaveTimeoutMs));
 }
 
 Status TimedSession::run() {

@@ -3,7 +3,7 @@
     worker.py oracle|runner BEHAVIOUR[,BEHAVIOUR...] [LOG]
 
 It speaks the protocol of docs/torch-workers.md and computes nothing: a runner's answer carries a word and
-an error, and the oracle compares that word. A runner takes the time that NAME=NS says, NAME being kernel,
+an error, and the oracle compares that word. What is stuck-in-OP never answers OP. A runner takes the time that NAME=NS says, NAME being kernel,
 or a baseline's `compile` (none is eager), and has the error that NAME~ERROR says. Every operation becomes
 a line of LOG.
 """
@@ -290,6 +290,9 @@ while True:
                               "runners": len(request.get("runners", [])),
                               "reference": request.get("reference", ""),
                               "domains": request.get("domains")}) + "\n")
+    if behaves("stuck-in-" + request["op"]):
+        LOG.write(json.dumps({"role": ROLE, "op": "stuck"}) + "\n")
+        time.sleep(3600)
     try:
         reply = {"ok": True} | table[request["op"]](request)
     except Failure as failure:

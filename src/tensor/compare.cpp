@@ -25,6 +25,10 @@ constexpr double kElement = 8, kFloor = 4, kStorage = 4;
 constexpr double kRms = 2, kRmsStorage = 1.5;
 constexpr double kIllConditioned = 0.05;
 
+/// Kernels built with -ftz=true flush at 2^-126, __fdividef answers 0 for divisors beyond 2^126,
+/// and a factor that was lost so may be multiplied afterwards.
+constexpr double kFlushed = 0x1p-104;
+
 /// What rounding to the output type may cost one element: one step for the narrow types (double
 /// rounding and truncating stores are honest), half a step for the wide ones.
 struct OutputRounding {
@@ -37,14 +41,14 @@ OutputRounding rounding_of(DType t) {
   switch (t) {
     case DType::f64:
       return {u, 0x1p-1074, 0.6 * u, std::numeric_limits<double>::max(), false};
-    case DType::f32:  // 2^-126: kernels built with -ftz=true flush subnormals
-      return {u, 0x1p-126, 0.6 * u, std::numeric_limits<float>::max(), false};
+    case DType::f32:
+      return {u, kFlushed, 0.6 * u, std::numeric_limits<float>::max(), false};
     case DType::tf32:
-      return {2 * u, 0x1p-126, u, 0x1.ffcp127, false};
+      return {2 * u, kFlushed, u, 0x1.ffcp127, false};
     case DType::f16:
       return {2 * u, 0x1p-24, u, 65504, false};
     case DType::bf16:
-      return {2 * u, 0x1p-126, u, 0x1.fep127, false};
+      return {2 * u, kFlushed, u, 0x1.fep127, false};
     case DType::e4m3:
       return {2 * u, 0x1p-9, u, 448, true};
     case DType::e5m2:

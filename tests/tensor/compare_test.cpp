@@ -92,6 +92,14 @@ TEST(Compare, NanAndInfinityMustMatchUnderPropagateAndAreSkippedUnderIgnore) {
   EXPECT_FALSE(check(reference, f32({0, 0, 0, kNan, 2}), ignore).accepted());
 }
 
+/// x / (1 + exp(-x)) at -88 where the quotient, or the sigmoid in it, is flushed: not a wrong
+/// kernel.
+TEST(Compare, WhatIsLostNearTheLeastNumbersIsNotWrong) {
+  EXPECT_TRUE(check(f64({-2.2e-34}), f32({0})).accepted());
+  EXPECT_TRUE(check(f64({3.8e-37, -1e-38}), f32({0, 0})).accepted());
+  EXPECT_FALSE(check(f64({1e-30}), f32({0})).accepted());
+}
+
 TEST(Compare, AnInfinityAnswersInfinityMinusInfinityWhereNoInputIsNan) {
   const ErrorModel model{.special = SpecialRule::indeterminate};
   const Tensor reference = f64({kNan, kInf, 1});

@@ -97,7 +97,7 @@ TEST_F(RuntimeTest, ALaunchInClustersIsBeyondTheDeviceAndNoFaultOfTheKernel) {
   EXPECT_TRUE(r.o.launches.empty());
 }
 TEST_F(RuntimeTest, AKernelThatDoesWithoutClustersIsTakenByWhatItDid) {
-  Ran r = expect(31, 2, 0);
+  Ran r = expect(31, 2, 1);
   EXPECT_EQ(r.o.launches.size(), 1u);
 }
 TEST_F(RuntimeTest, PinnedMemoryIsCopiedWhenItsTurnComes) { expect(18); }

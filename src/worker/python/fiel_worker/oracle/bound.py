@@ -19,12 +19,13 @@ ELEMENT, FLOOR, STORAGE = 8.0, 4.0, 4.0
 RMS, RMS_STORAGE = 2.0, 1.5
 ILL_CONDITIONED = 0.05
 # Relative and absolute cost of rounding one element to its type, and in rms: a step for the narrow
-# types, half a step for the wide ones; 2^-126 because kernels may flush subnormals.
+# types, half a step for the wide ones.
+_FLUSHED = 2.0**-104  # kernels may flush subnormals, and a factor that was flushed may be multiplied afterwards
 ROUNDING = {
     torch.float64: (2.0**-53, 2.0**-1074, 0.6 * 2.0**-53),
-    torch.float32: (2.0**-24, 2.0**-126, 0.6 * 2.0**-24),
+    torch.float32: (2.0**-24, _FLUSHED, 0.6 * 2.0**-24),
     torch.float16: (2.0**-10, 2.0**-24, 2.0**-11),
-    torch.bfloat16: (2.0**-7, 2.0**-126, 2.0**-8),
+    torch.bfloat16: (2.0**-7, _FLUSHED, 2.0**-8),
     torch.float8_e4m3fn: (2.0**-3, 2.0**-9, 2.0**-4),
     torch.float8_e5m2: (2.0**-2, 2.0**-16, 2.0**-3),
 }

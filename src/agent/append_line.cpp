@@ -17,13 +17,8 @@ namespace {
 
 /// All of it, and with `sync` on the disk; else what went wrong. A disk that fills takes a part
 /// first and refuses the rest.
-int write_all(int fd, std::string_view bytes, bool sync) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return n == 0 ? EIO : errno;
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
+int store(int fd, std::string_view bytes, bool sync) {
+  if (const int why = write_all(fd, bytes); why != 0) return why;
   // Not every file can be synced (EINVAL: a pipe); where it can, what could not be stored is lost.
   if (sync && ::fdatasync(fd) != 0 && errno != EINVAL) return errno;
   return 0;
@@ -39,7 +34,7 @@ Status append_line(const fs::path& file, const std::string& line, bool sync) {
   const Fd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
   struct stat before = {};
   if (!fd || ::fstat(fd.get(), &before) != 0) return failure(errno);
-  const int why = write_all(fd.get(), line + "\n", sync);
+  const int why = store(fd.get(), line + "\n", sync);
   if (why == 0) return {};
   // Nothing stays of it: the next line would grow onto the piece, and no reader take either.
   if (S_ISREG(before.st_mode) && ::ftruncate(fd.get(), before.st_size) != 0) return failure(errno);

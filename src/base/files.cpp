@@ -19,17 +19,17 @@ Error system_error(const std::string& what) {
   return {code, what + ": " + std::strerror(errno), {}, {}};
 }
 
-Status write_all(int fd, std::string_view bytes, const std::string& name) {
+}  // namespace
+
+int write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
-    ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail(system_error("cannot write " + name));
+    if (n <= 0) return n == 0 ? EIO : errno;
     bytes.remove_prefix(static_cast<size_t>(n));
   }
-  return {};
+  return 0;
 }
-
-}  // namespace
 
 void Fd::reset() {
   if (fd_ >= 0) ::close(fd_);
@@ -61,7 +61,10 @@ Status write_file_atomic(const fs::path& path, std::string_view bytes) {
   Fd fd(::mkostemp(name.data(), O_CLOEXEC));
   if (!fd) return fail(system_error("cannot create a file beside " + path.string()));
   auto finish = [&]() -> Status {
-    FIEL_TRY_STATUS(write_all(fd.get(), bytes, name));
+    if (const int why = write_all(fd.get(), bytes); why != 0) {
+      errno = why;
+      return fail(system_error("cannot write " + name));
+    }
     if (::fchmod(fd.get(), 0644) != 0 || ::fsync(fd.get()) != 0)
       return fail(system_error("cannot sync " + name));
     if (::rename(name.c_str(), path.c_str()) != 0)

@@ -34,6 +34,9 @@ class Fd {
   int fd_ = -1;
 };
 
+/// Writes all of it, over interruptions and short writes. 0, or the errno that ended it.
+int write_all(int fd, std::string_view bytes);
+
 /// Whole file; ErrorCode::limit beyond max_bytes, so that a task of gigabytes is refused unread.
 Result<std::string> read_file(const std::filesystem::path& path, uint64_t max_bytes = 64u << 20);
 

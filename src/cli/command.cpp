@@ -49,14 +49,10 @@ const Command* find_command(std::string_view verb) {
   return nullptr;
 }
 
-constexpr size_t kMaxErrorBytes = 16u << 10;
-
 void report_error(const Context& context, const Error& error) {
   const char* red = context.color_err ? "\x1b[31m" : "";
   const char* reset = context.color_err ? "\x1b[0m" : "";
-  // Names of files and lines of tasks are in it: they may not drive the terminal.
-  const std::string text = printable(to_string(error), kMaxErrorBytes);
-  context.story(fmt::format("{}fiel: error:{} {}\n", red, reset, text));
+  context.story(fmt::format("{}fiel: error:{} {}\n", red, reset, shown(error)));
 }
 
 Error unknown_verb(std::string_view verb) {
@@ -163,6 +159,11 @@ int run_cli(const std::vector<std::string>& words, const Context& context) {
   if (code) return *code;
   report_error(context, code.error());
   return exit_code_of(code.error());
+}
+
+std::string shown(const Error& error) {
+  constexpr size_t kMaxBytes = 16u << 10;
+  return printable(to_string(error), kMaxBytes);
 }
 
 }  // namespace fiel::cli

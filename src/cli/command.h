@@ -65,6 +65,9 @@ Command daemon_command();
 Command ask_command();
 Command version_command();
 
+/// An error as a terminal may have it: names of files and lines of tasks are in it.
+std::string shown(const Error& error);
+
 inline const Flag kJsonFlag{"--json", "", "one JSON document on stdout"};
 
 }  // namespace fiel::cli

@@ -21,15 +21,10 @@ Status write_as_it_is(const fs::path& path, std::string_view bytes) {
     return fail(ErrorCode::usage,
                 fmt::format("cannot write to {}: {}", path.string(), std::strerror(errno)));
   ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK);
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd.get(), bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0)
-      return fail(ErrorCode::io,
-                  fmt::format("cannot write to {}: {}", path.string(), std::strerror(errno)));
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return {};
+  const int why = write_all(fd.get(), bytes);
+  if (why == 0) return {};
+  return fail(ErrorCode::io,
+              fmt::format("cannot write to {}: {}", path.string(), std::strerror(why)));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxDescription = 2000, kMaxError = 16u << 10;
+constexpr size_t kMaxDescription = 2000;
 
 std::vector<std::string> task_files(const fs::path& folder) {
   std::vector<std::string> files;
@@ -125,7 +125,7 @@ Result<int> list(const std::string& folder, const Arguments& arguments, const Co
     auto t = task::load_task(file);
     if (!t) {
       broken = true;
-      context.story("fiel: error: " + printable(to_string(t.error()), kMaxError) + "\n");
+      context.story("fiel: error: " + shown(t.error()) + "\n");
       continue;
     }
     if (arguments.has("--json")) {

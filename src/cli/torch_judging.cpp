@@ -186,18 +186,18 @@ Status TorchJudging::time_native(const task::Task& task, const JudgePair& pair,
                                  const judge::JudgeRequest& base, judge::Verdict& verdict) {
   FIEL_TRY(torch::TorchRequest request, request_of(arguments_, pair, base));
   request.device = device::to_string(base.device);
-  if (request.time_budget_ms == 0) {
-    torch::note_unjudged_track(request, verdict);
-    return {};
+  if (request.time_budget_ms > 0) {
+    const auto python = worker::find_python(arguments_.value("--python").value_or(""));
+    if (python) {
+      const torch::Workers workers = workers_for(request, base, *python, *pool_);
+      FIEL_TRY_STATUS(torch::time_native(task, request, workers, verdict));
+    } else {
+      const Error& e = python.error();
+      torch::not_timed(verdict, e.hint.empty() ? e.what : e.what + "; " + e.hint);
+    }
   }
-  const auto python = worker::find_python(arguments_.value("--python").value_or(""));
-  if (!python) {
-    const Error& e = python.error();
-    torch::not_timed(verdict, e.hint.empty() ? e.what : e.what + "; " + e.hint);
-    torch::note_unjudged_track(request, verdict);
-    return {};
-  }
-  return torch::time_native(task, request, workers_for(request, base, *python, *pool_), verdict);
+  torch::note_unjudged_track(request, verdict);
+  return {};
 }
 
 std::vector<Flag> torch_judging_flags() {

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/files.h"
+
 namespace fiel::mcp {
 namespace {
 
@@ -18,14 +20,10 @@ int64_t now_ms() {
   return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
 }
 
-Status write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return fail(ErrorCode::io, std::string("the client is gone: ") + strerror(errno));
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return {};
+Status send(int fd, const Json& message) {
+  const int why = write_all(fd, message.dump() + "\n");
+  if (why == 0) return {};
+  return fail(ErrorCode::io, std::string("the client is gone: ") + strerror(why));
 }
 
 }  // namespace
@@ -35,7 +33,7 @@ Status serve_stdio(Server& server, Jobs& jobs, int in, int out, const std::funct
   std::string buffer(1 << 16, '\0');
   while (!stop || !stop()) {
     server.look(now_ms());
-    for (const Json& m : server.outgoing()) FIEL_TRY_STATUS(write_all(out, m.dump() + "\n"));
+    for (const Json& m : server.outgoing()) FIEL_TRY_STATUS(send(out, m));
     int64_t wait = server.wait_ms(now_ms());
     wait = wait < 0 ? kLook_ms : std::min(wait, kLook_ms);
     pollfd fds[2] = {{in, POLLIN, 0}, {jobs.descriptor(), POLLIN, 0}};
@@ -48,7 +46,7 @@ Status serve_stdio(Server& server, Jobs& jobs, int in, int out, const std::funct
     lines.add(std::string_view(buffer.data(), static_cast<size_t>(n)),
               [&](std::string_view line) { server.take(line, now_ms()); });
   }
-  for (const Json& m : server.outgoing()) FIEL_TRY_STATUS(write_all(out, m.dump() + "\n"));
+  for (const Json& m : server.outgoing()) FIEL_TRY_STATUS(send(out, m));
   return {};
 }
 

@@ -349,13 +349,19 @@ double arithmetic_of(const Instance& instance) {
 }
 
 bool holds_nan(const Tensor& t) {
+  const auto is_nan = [](double v) { return std::isnan(v); };
   if (!is_floating(t.dtype())) return false;
+  if (t.dtype() == DType::f64 && t.is_contiguous())
+    return std::any_of(t.data_as<double>(), t.data_as<double>() + t.numel(), is_nan);
   const std::vector<double> values = t.to_f64();
-  return std::any_of(values.begin(), values.end(), [](double v) { return std::isnan(v); });
+  return std::any_of(values.begin(), values.end(), is_nan);
 }
 
-SpecialRule special_rule(const Task& task, const std::vector<Tensor>& inputs) {
+/// Without a NaN of the reference nothing hangs on the inputs, which nobody then reads for it.
+SpecialRule special_rule(const Task& task, const std::vector<Tensor>& inputs,
+                         const std::vector<Tensor>& reference) {
   if (task.special_values == "ignore") return SpecialRule::ignore;
+  if (std::none_of(reference.begin(), reference.end(), holds_nan)) return SpecialRule::propagate;
   return std::any_of(inputs.begin(), inputs.end(), holds_nan) ? SpecialRule::propagate
                                                               : SpecialRule::indeterminate;
 }
@@ -386,7 +392,7 @@ Result<std::vector<ErrorModel>> error_models(const Instance& instance, const Tas
                                              const std::vector<Tensor>& inputs,
                                              const std::vector<Tensor>& reference,
                                              const ErrorModelOptions& options) {
-  const SpecialRule special = special_rule(task, inputs);
+  const SpecialRule special = special_rule(task, inputs, reference);
   std::vector<ErrorModel> models;
   for (size_t o = 0; o < instance.outputs.size(); ++o)
     models.push_back(plain_model(instance, task, o, options.systematic, special));

@@ -60,12 +60,7 @@ std::string configuration(const HttpRequest& q) {
 
 Fd memory_file(std::string_view bytes) {
   Fd fd(memfd_create("fiel-http", MFD_CLOEXEC));
-  while (fd && !bytes.empty()) {
-    const ssize_t n = ::write(fd.get(), bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return {};
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
+  if (fd && write_all(fd.get(), bytes) != 0) return {};
   return fd;
 }
 

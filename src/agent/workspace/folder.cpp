@@ -91,11 +91,9 @@ Status Folder::write(std::string_view name, std::string_view bytes, mode_t mode)
   Fd fd(::openat(at.folder.get(), beside.c_str(),
                  O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode));
   bool good = fd && ::fchmod(fd.get(), mode) == 0;
-  while (good && !bytes.empty()) {
-    const ssize_t n = ::write(fd.get(), bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    good = n > 0;
-    if (good) bytes.remove_prefix(static_cast<size_t>(n));
+  if (const int why = good ? write_all(fd.get(), bytes) : 0; why != 0) {
+    good = false;
+    errno = why;
   }
   if (good && ::renameat(at.folder.get(), beside.c_str(), at.folder.get(), at.name.c_str()) == 0)
     return {};

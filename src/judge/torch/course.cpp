@@ -323,7 +323,7 @@ CallOptions TorchCourse::options_for(const Case& c, const Slots& slots) const {
 
 /// What the device saw of a bare kernel's call. False: decided, or refused at this shape.
 Result<bool> TorchCourse::seen(const Case& c, const Call& call, int64_t timeout_ms) {
-  last_seen_ = call;
+  if (keep_outputs_) last_seen_ = call;
   Resources& r = verdict_.resources;
   r.launches += call.launches;
   r.thread_instructions += call.thread_instructions;

@@ -61,7 +61,7 @@ class TorchCourse {
   void set_schedule(const vgpu::Schedule& schedule) { schedule_ = schedule; }
   /// Whether it fuses mul + add from now on; none: as its session began.
   void set_contract(std::optional<vgpu::Contract> contract) { contract_ = contract; }
-  /// The last call of a bare kernel; its outputs are there while they are asked for.
+  /// The last call of a bare kernel that was made while outputs were kept.
   const Call& last_seen() const { return last_seen_; }
   void keep_outputs(bool keep) { keep_outputs_ = keep; }
   void expect_steps(uint32_t steps) { total_steps_ += steps; }

@@ -11,7 +11,6 @@
 #include "judge/probe_inputs.h"
 #include "judge/shapes.h"
 #include "judge/time_limit.h"
-#include "judge/torch/accounts.h"
 #include "judge/torch/attempt.h"
 #include "judge/torch/course.h"
 #include "judge/torch/stopping.h"
@@ -234,9 +233,7 @@ Result<std::vector<task::Instance>> timed_shapes(const task::Task& task,
   return all;
 }
 
-namespace {
-
-Status time_shapes(const task::Task& task, const TorchRequest& asked, const Workers& given,
+Status time_native(const task::Task& task, const TorchRequest& asked, const Workers& given,
                    Verdict& verdict) {
   TorchRequest request = asked;
   request.options.limit = begin_limit(asked.options);
@@ -253,15 +250,6 @@ Status time_shapes(const task::Task& task, const TorchRequest& asked, const Work
     if (!done && !verdict.measurement) not_timed(verdict, to_string(done.error()));
     if (verdict.status != VerdictStatus::correct || request.options.limit->is_up()) break;
   }
-  return {};
-}
-
-}  // namespace
-
-Status time_native(const task::Task& task, const TorchRequest& request, const Workers& given,
-                   Verdict& verdict) {
-  FIEL_TRY_STATUS(time_shapes(task, request, given, verdict));
-  note_unjudged_track(request, verdict);
   return {};
 }
 

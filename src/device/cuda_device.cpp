@@ -281,7 +281,7 @@ vgpu::LaunchReport CudaDevice::launch(const vgpu::LaunchRequest& q) {
   size_t bytes = q.parameters.size();
   void* extra[] = {kCuParamBufferPointer, const_cast<uint8_t*>(q.parameters.data()),
                    kCuParamBufferSize, &bytes, kCuParamEnd};
-  CUresult r = cu_->launch(&c, f.handle, nullptr, bytes == 0 ? nullptr : extra);
+  CUresult r = launch_timed(c, f.handle, bytes == 0 ? nullptr : extra);
   if (r != kCuSuccess && is_refusal(r)) return refused(refusal_of(r), cu_->name_of(r));
   if (running_.size() < 8) running_.push_back(q.kernel);
   vgpu::LaunchReport report;

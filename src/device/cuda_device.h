@@ -66,6 +66,8 @@ class CudaDevice final : public vgpu::Device, public Queue {
   void begin_times(std::optional<Hold> hold = std::nullopt) override;
   Status next_call() override;
   DeviceTimes end_times() override;
+  void begin_launch_times() override;
+  std::vector<double> end_launch_times() override;
   Result<uint64_t> map_page(void* page, uint64_t bytes) override;
   void unmap_page(void* page) override;
   Status flush_l2() override;
@@ -114,6 +116,7 @@ class CudaDevice final : public vgpu::Device, public Queue {
   Status begin_batch(CUstream stream);
   Status begin_span(CUstream stream);
   Status end_span();
+  CUresult launch_timed(const CuLaunchConfig& config, CUfunction function, void** extra);
   void open_gate() const;
   QueueEnd lose(CUresult result);
   std::string take_printed();
@@ -158,6 +161,8 @@ class CudaDevice final : public vgpu::Device, public Queue {
   std::vector<CUstream> in_span_;  ///< streams that follow its begin
   bool span_open_ = false;
   uint32_t call_ = 0;
+  bool timing_launches_ = false;
+  std::vector<Span> launch_spans_;
   DeviceTimes times_;
   uint64_t flush_buffer_ = 0;
   int printed_fd_ = -1;

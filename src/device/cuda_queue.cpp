@@ -270,6 +270,31 @@ DeviceTimes CudaDevice::end_times() {
   return times_;
 }
 
+void CudaDevice::begin_launch_times() {
+  launch_spans_.clear();
+  timed_events_taken_ = 0;
+  timing_launches_ = true;
+}
+
+CUresult CudaDevice::launch_timed(const CuLaunchConfig& config, CUfunction function, void** extra) {
+  if (!timing_launches_) return cu_->launch(&config, function, nullptr, extra);
+  launch_spans_.push_back({});
+  auto begin = take_timed_event(), end = take_timed_event();
+  if (!begin || !end) return cu_->launch(&config, function, nullptr, extra);
+  if (CUresult r = cu_->event_record(*begin, config.stream); r != kCuSuccess) return r;
+  if (CUresult r = cu_->launch(&config, function, nullptr, extra); r != kCuSuccess) return r;
+  launch_spans_.back() = {*begin, *end, 0};
+  return cu_->event_record(*end, config.stream);
+}
+
+std::vector<double> CudaDevice::end_launch_times() {
+  timing_launches_ = false;
+  std::vector<double> ns;
+  for (const Span& s : std::exchange(launch_spans_, {}))
+    ns.push_back(elapsed_ns(*cu_, s.begin, s.end));
+  return ns;
+}
+
 Result<uint64_t> CudaDevice::map_page(void* page, uint64_t bytes) {
   FIEL_TRY_STATUS(usable());
   FIEL_TRY_STATUS(

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -64,6 +65,12 @@ class Queue {
   /// What follows is another call's, behind the last one: nothing is waited for.
   virtual Status next_call() = 0;
   virtual DeviceTimes end_times() = 0;
+  /// From now on each launch stands between two events of its own, which costs a few microseconds:
+  /// for evidence, never beside begin_times().
+  virtual void begin_launch_times() = 0;
+  /// Nanoseconds of every launch since then, in their order; 0 where a launch was refused or the
+  /// events were used up. After drain().
+  virtual std::vector<double> end_launch_times() = 0;
   /// Where the GPU sees whole pages of this process's memory; they stay until unmap_page().
   virtual Result<uint64_t> map_page(void* page, uint64_t bytes) = 0;
   virtual void unmap_page(void* page) = 0;

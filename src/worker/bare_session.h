@@ -52,9 +52,10 @@ struct CallRequest {
   std::optional<vgpu::Schedule> schedule;  ///< overrides the session's for this call
   std::optional<vgpu::Contract> contract;  ///< likewise
   bool every_stream =
-      false;           ///< wait for all streams, as cudaDeviceSynchronize: nothing is unjoined
-  bool timed = false;  ///< measure it: CallOutcome::times (on a GPU; calls before it warm it up)
-  bool cold = true;    ///< timed: second-level cache flushed first
+      false;              ///< wait for all streams, as cudaDeviceSynchronize: nothing is unjoined
+  bool timed = false;     ///< measure it: CallOutcome::times (on a GPU; calls before it warm it up)
+  bool cold = true;       ///< timed: second-level cache flushed first
+  bool profiled = false;  ///< each launch's own device_ns (on a GPU; not of a timed call)
 };
 
 enum class CallStatus : uint8_t {
@@ -84,6 +85,7 @@ struct LaunchRecord {
   vgpu::Dim3 grid, block;
   uint32_t dynamic_shared_bytes = 0;
   vgpu::LaunchReport report;
+  double device_ns = 0;  ///< of a profiled call; 0: not measured
 };
 
 struct CallOutcome {

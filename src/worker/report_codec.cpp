@@ -157,6 +157,7 @@ void write(WireWriter& w, const CallOutcome& o) {
     put(w, l.block);
     w.put(l.dynamic_shared_bytes);
     write(w, l.report);
+    w.put(l.device_ns);
   }
   w.put(o.launches_dropped).text(o.runtime_error).text(o.output).put(o.output_bytes);
   w.put(o.unjoined_work).put(o.candidate_allocated_bytes).put(o.peak_device_bytes);
@@ -180,6 +181,7 @@ CallOutcome read_outcome(WireReader& r) {
     l.block = get_dim(r);
     l.dynamic_shared_bytes = r.get<uint32_t>();
     l.report = read_report(r);
+    l.device_ns = r.get<double>();
     if (r.failed()) break;
   }
   o.launches_dropped = r.get<uint64_t>();
@@ -220,6 +222,7 @@ void write(WireWriter& w, const CallRequest& request) {
     for (const DeviceTensor& t : *tensors) write(w, t);
   }
   w.put<uint8_t>(request.timed).put<uint8_t>(request.cold).put<uint8_t>(request.every_stream);
+  w.put<uint8_t>(request.profiled);
 }
 CallRequest read_call_request(WireReader& r) {
   CallRequest q;
@@ -230,6 +233,7 @@ CallRequest read_call_request(WireReader& r) {
   q.timed = r.get<uint8_t>() != 0;
   q.cold = r.get<uint8_t>() != 0;
   q.every_stream = r.get<uint8_t>() != 0;
+  q.profiled = r.get<uint8_t>() != 0;
   return q;
 }
 

@@ -336,6 +336,13 @@ void RuntimeServer::end_timed(int64_t host_ns, int64_t wall_ns) {
                              t.queued_whole};
 }
 
+/// Every launch was given to the device in the order of its record.
+void RuntimeServer::end_profiled() {
+  const std::vector<double> ns = queue_->end_launch_times();
+  for (size_t i = 0; i < std::min(ns.size(), outcome_.launches.size()); ++i)
+    outcome_.launches[i].device_ns = ns[i];
+}
+
 /// A GPU would have finished by now what the last call left unjoined.
 bool RuntimeServer::settle_leftovers() {
   if (timeline_.pending_work() == 0)
@@ -374,9 +381,12 @@ CallOutcome RuntimeServer::call(const CallRequest& request, const RunSettings& s
   begin_outcome();
   if (!usable() || !ready_ || !settle_leftovers()) return finish_outcome();
   if (request.timed && !begin_timed(request)) return finish_outcome();
+  const bool profiled = request.profiled && !request.timed && queue_;
+  if (profiled) queue_->begin_launch_times();
   if (!run_host_code(request)) return finish_outcome();
   const int64_t returned = monotonic_ns();
   if (returned_ && end_ == End::none) run_until(end_of(request));
+  if (profiled) end_profiled();
   if (request.timed) end_timed(returned - call_begin_ns_, monotonic_ns() - call_begin_ns_);
   return finish_outcome();
 }

@@ -102,6 +102,7 @@ class RuntimeServer {
   CallOutcome finish_outcome();
   bool begin_timed(const CallRequest& request);
   void end_timed(int64_t host_ns, int64_t wall_ns);
+  void end_profiled();
   bool settle_leftovers();
   bool run_host_code(const CallRequest& request);
   Timeline::OpId end_of(const CallRequest& request);

@@ -308,6 +308,25 @@ TEST_F(CudaDeviceTest, RefusedLaunchesAreNotSticky) {
   EXPECT_EQ(gpu->drain(kSoon).cuda_error, 0);
 }
 
+TEST_F(CudaDeviceTest, EachLaunchHasATimeOfItsOwn) {
+  uint64_t x = *gpu->allocate(64, "x");
+  gpu->begin_launch_times();
+  ASSERT_TRUE(gpu->place(1, 100, {}, true));
+  fill(x, 1, 16);
+  EXPECT_EQ(launch("refuse").status, vgpu::LaunchStatus::invalid);
+  ASSERT_TRUE(gpu->place(2, 200, std::vector<uint64_t>{1}, false));
+  fill(x, 2, 16);
+  gpu->drain(kSoon);
+  const std::vector<double> ns = gpu->end_launch_times();
+  ASSERT_EQ(ns.size(), 3u);
+  EXPECT_NEAR(ns[0], 10'000, 10) << "a kernel of the fake clock";
+  EXPECT_EQ(ns[1], 0);
+  EXPECT_NEAR(ns[2], 10'000, 10);
+  fill(x, 3, 16);
+  gpu->drain(kSoon);
+  EXPECT_TRUE(gpu->end_launch_times().empty());
+}
+
 // Last in the file: a hang and a sticky error stay with the fake driver's process.
 TEST_F(CudaDeviceTest, ZzAHangIsATimeOutAndTheDeviceIsLost) {
   EXPECT_EXIT(

@@ -28,6 +28,14 @@ TEST_F(TorchJudgement, EveryFailureHasItsStatus) {
   EXPECT_EQ(status_of("compile-error"), VerdictStatus::compile_error);
 }
 
+TEST_F(TorchJudgement, AReplyBehindTheLastAnswerIsTampering) {
+  EXPECT_EQ(status_of("wrong,again=1"), VerdictStatus::tampering);
+  request_.time_budget_ms = 0;
+  candidate_ = "right";
+  const uint64_t calls = judged().resources.calls;
+  EXPECT_EQ(status_of("right,again=" + std::to_string(calls)), VerdictStatus::tampering);
+}
+
 TEST_F(TorchJudgement, ARunnerThatDoesNotTellItsStateIsWrong) {
   oracle_ = "buffers";
   EXPECT_EQ(status_of("right"), VerdictStatus::correct);

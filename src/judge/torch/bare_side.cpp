@@ -96,6 +96,23 @@ const vgpu::Coverage::Run* still_poisoned(const vgpu::Coverage& c,
   return nullptr;
 }
 
+/// By name, in the order of their first launches.
+std::vector<KernelEvidence> kernels_of(const std::vector<worker::LaunchRecord>& launches) {
+  std::vector<KernelEvidence> all;
+  for (const worker::LaunchRecord& l : launches) {
+    const std::string name = printable(demangled(l.kernel), 200);
+    auto known = std::find_if(all.begin(), all.end(),
+                              [&](const KernelEvidence& k) { return k.name == name; });
+    if (known == all.end()) {
+      if (all.size() == kMaxKernels) continue;
+      known = all.insert(all.end(), {name, "own", 0, 0, false});
+    }
+    ++known->launches;
+    known->device_ns += l.device_ns;
+  }
+  return all;
+}
+
 }  // namespace
 
 worker::Answer<worker::CopiedWeights> BareSide::take(const OracleSide::WeightsAt& weights) {
@@ -249,16 +266,7 @@ void BareSide::account(const worker::CallRequest& request, const worker::CallOut
   const uint64_t own =
       settings_.on_gpu ? outcome.peak_device_bytes : outcome.candidate_allocated_bytes;
   used_.allocated_peak = std::max(used_.allocated_peak, used_.setup_bytes + outputs + own);
-  launched_.clear();
-  for (const worker::LaunchRecord& l : outcome.launches) {
-    const std::string name = printable(demangled(l.kernel), 200);
-    const auto known = std::find_if(launched_.begin(), launched_.end(),
-                                    [&](const KernelEvidence& k) { return k.name == name; });
-    if (known != launched_.end())
-      ++known->launches;
-    else if (launched_.size() < kMaxKernels)
-      launched_.push_back({name, "own", 1, 0, false});
-  }
+  launched_ = kernels_of(outcome.launches);
 }
 
 worker::Answer<Json> BareSide::state(const worker::WindowHandle& window, worker::Region region) {
@@ -325,7 +333,18 @@ std::optional<worker::ModuleMemory> BareSide::memory(bool reset) {
   return used_;
 }
 
-LaunchedKernels BareSide::kernels(const Input&) {
+/// On a GPU by one more call, each of whose launches stands between events; elsewhere the latest
+/// call's, without times.
+LaunchedKernels BareSide::kernels(const Input& input) {
+  if (settings_.on_gpu) {
+    auto request = place(input, packed(input.outputs, input.region.offset), true, 0);
+    if (!request) return {{}, 0, printable(to_string(request.error()), 300)};
+    request->profiled = true;
+    const worker::CallOutcome outcome = session_->call(*request);
+    if (outcome.status != worker::CallStatus::returned)
+      return {{}, 0, "the profiled call failed: " + printable(outcome.message, 300)};
+    launched_ = kernels_of(outcome.launches);
+  }
   return {launched_, 0, launched_.empty() ? "its latest call launched nothing" : ""};
 }
 

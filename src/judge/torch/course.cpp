@@ -109,6 +109,15 @@ Witness TorchCourse::witness_of(const Case& c, std::string note) const {
   return w;
 }
 
+Status TorchCourse::confirm() {
+  const bool answered =
+      verdict_.status == VerdictStatus::correct || verdict_.status == VerdictStatus::incorrect;
+  if (!candidate_ || !answered) return {};
+  const auto last = candidate_->confirm();
+  if (last || last.error().kind != worker::Fault::protocol) return {};
+  return fault(last.error(), Stage::calling, nullptr).transform([](bool) {});
+}
+
 Result<bool> TorchCourse::load() {
   FIEL_TRY_STATUS(poll("loading " + verdict_.kernel));
   return compiling_.valid() ? load_bare() : load_module();

@@ -40,6 +40,8 @@ class TorchCourse {
   /// Gives the case's weights, calls, compares. False: decided, or refused at this shape.
   Result<bool> check(const Case& c, const Slots& slots, ProbeResult& result);
   void finish(ProbeResult result);
+  /// After the last answer: replies that the candidate's process wrote ahead make it tampering.
+  Status confirm();
 
   bool decided() const { return decided_; }
   bool refused(const std::string& shape_set) const;

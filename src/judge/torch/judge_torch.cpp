@@ -71,6 +71,7 @@ Status judge_into(const TorchRequest& request, const Workers& workers, Attempt& 
   std::vector<Contestant> baselines;
   if (request.time_budget_ms > 0) baselines = start_baselines(request, *oracle, workers);
   FIEL_TRY_STATUS(run_strict(course));
+  FIEL_TRY_STATUS(course.confirm());
   const double n = static_cast<double>(v.resources.calls_compared);
   if (v.status == VerdictStatus::correct && request.time_budget_ms > 0)
     FIEL_TRY_STATUS(measure(course, std::move(baselines)));

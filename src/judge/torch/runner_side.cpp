@@ -96,6 +96,11 @@ worker::Answer<void> RunnerSide::enter_clock(const ClockSlots& slots) {
 
 void RunnerSide::leave_clock(int64_t timeout_ms) { (void)runner_.finish_time(timeout_ms); }
 
+worker::Answer<void> RunnerSide::confirm() {
+  FIEL_TRY_STATUS(runner_.memory(module_, false));
+  return {};
+}
+
 std::optional<worker::ModuleMemory> RunnerSide::memory(bool reset) {
   const auto use = runner_.memory(module_, reset);
   return use ? std::optional(*use) : std::nullopt;

@@ -40,6 +40,7 @@ class RunnerSide final : public Side {
   worker::Answer<void> build(const Input& input) override;
   void forget(int64_t window) override;
   void spoil() override { give_back_ = {}; }
+  worker::Answer<void> confirm() override;
   std::optional<worker::ModuleMemory> memory(bool reset) override;
   LaunchedKernels kernels(const Input& input) override;
 

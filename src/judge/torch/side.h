@@ -42,6 +42,8 @@ class Side {
   virtual worker::Answer<void> build(const Input&) { return {}; }
   virtual void forget(int64_t window) = 0;  ///< the oracle has dropped it
   virtual void spoil() {}                   ///< what failed once serves nobody else
+  /// One more request to the candidate's process: replies that it wrote ahead are seen with it.
+  virtual worker::Answer<void> confirm() { return {}; }
   /// Buffers as the latest call left them, written into the region.
   virtual worker::Answer<Json> state(const worker::WindowHandle& window, worker::Region region) = 0;
 

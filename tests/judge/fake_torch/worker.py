@@ -3,7 +3,8 @@
     worker.py oracle|runner BEHAVIOUR[,BEHAVIOUR...] [LOG]
 
 It speaks the protocol of docs/torch-workers.md and computes nothing: a runner's answer carries a word and
-an error, and the oracle compares that word. What is stuck-in-OP never answers OP. A runner takes the time that NAME=NS says, NAME being kernel,
+an error, and the oracle compares that word. What is stuck-in-OP never answers OP.
+again=N answers the Nth call a second time, a moment later. A runner takes the time that NAME=NS says, NAME being kernel,
 or a baseline's `compile` (none is eager), and has the error that NAME~ERROR says. Every operation becomes
 a line of LOG.
 """
@@ -305,4 +306,7 @@ while True:
         channel.sendmsg([frame], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))])
         os.close(fd)
     else:
+        channel.sendall(frame)
+    if request["op"] == "call" and calls == told("again", "=", 0):
+        time.sleep(0.05)  # long enough for the first answer to be taken alone
         channel.sendall(frame)

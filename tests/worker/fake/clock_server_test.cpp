@@ -190,6 +190,21 @@ TEST_F(ClockServerTest, AnUnheldCallTellsWhenTheDeviceWasGivenWork) {
   EXPECT_GE(page.lead_ns, page.host_ns);
 }
 
+TEST_F(ClockServerTest, AProfiledCallTellsTheTimeOfEachLaunch) {
+  start(false);
+  page.go = kLeaveClock;
+  loop.join();
+  CallRequest request;
+  request.outputs = {{*gpu->allocate(kSlotBytes, "output"), DType::i32, {kWords}, {1}}};
+  CallOutcome plain = server->call(request, {}, later());
+  ASSERT_EQ(plain.launches.size(), 1u) << plain.message;
+  EXPECT_EQ(plain.launches[0].device_ns, 0);
+  request.profiled = true;
+  CallOutcome profiled = server->call(request, {}, later());
+  ASSERT_EQ(profiled.launches.size(), 1u) << profiled.message;
+  EXPECT_NEAR(profiled.launches[0].device_ns, kKernelNs, 10);
+}
+
 TEST_F(ClockServerTest, AKernelThatWaitsForItsWorkIsNotQueuedBeforeTheRelease) {
   start(true);
   ask(1, 2, true);

@@ -69,7 +69,7 @@ std::vector<fs::path> folders_of(const Json::Array& paths) {
 Result<PythonEnvironment> inspect(const Place& place) {
   ProcessRequest q;
   q.arguments = {place.executable.string(), "-c", kQuestion};
-  q.timeout_ms = 30'000;
+  q.timeout_ms = 120'000;  // a first import, from a cold disk
   FIEL_TRY(ProcessResult r, run_process(q));
   auto answer = r.ok() ? Json::parse(r.out) : fail(ErrorCode::environment, "");
   if (!answer || (*answer)["version"].as_string().empty())

@@ -130,9 +130,9 @@ Answer<Evidence> TorchRunner::evidence(const Json& module, int64_t window, const
   return e;
 }
 
-Answer<ModuleMemory> TorchRunner::memory(const Json& module, bool reset) {
+Answer<ModuleMemory> TorchRunner::memory(const Json& module, bool reset, int64_t timeout_ms) {
   Json request = Json::object({{"op", "memory"}, {"module", module}, {"reset", reset}});
-  FIEL_TRY(Json reply, worker_.ask(std::move(request)));
+  FIEL_TRY(Json reply, worker_.ask(std::move(request), {.timeout_ms = timeout_ms}));
   return ModuleMemory{read_count(reply["allocated_peak"]), read_count(reply["reserved_peak"]),
                       read_count(reply["setup_bytes"]), read_count(reply["used"]),
                       read_count(reply["resident_peak"])};

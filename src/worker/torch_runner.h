@@ -107,7 +107,8 @@ class TorchRunner {
   Answer<uint64_t> finish_time(int64_t timeout_ms);
   Answer<Evidence> evidence(const Json& module, int64_t window, const Json& inputs,
                             int64_t timeout_ms);
-  Answer<ModuleMemory> memory(const Json& module, bool reset = false);  ///< reset: new peaks
+  /// reset: new peaks
+  Answer<ModuleMemory> memory(const Json& module, bool reset = false, int64_t timeout_ms = 60'000);
   Answer<void> unload(const Json& module);
   TorchWorker& worker() { return worker_; }
 

@@ -97,7 +97,7 @@ worker::Answer<void> RunnerSide::enter_clock(const ClockSlots& slots) {
 void RunnerSide::leave_clock(int64_t timeout_ms) { (void)runner_.finish_time(timeout_ms); }
 
 worker::Answer<void> RunnerSide::confirm() {
-  FIEL_TRY_STATUS(runner_.memory(module_, false));
+  FIEL_TRY_STATUS(runner_.memory(module_, false, call_timeout_ms_));
   return {};
 }
 

@@ -275,7 +275,7 @@ Result<bool> Strict::at_own_shapes() {
   const double each_s = (oracle.busy_s() - before_s) / (cheap ? 3 : 2);
   if (go_on)
     plan_ = plan_by_cost(cost_facts(oracle, each_s), course_.request().options.effort,
-                         course_.request().device);
+                         course_.request().torch_device());
   place_s_ = each_s;
   if (go_on) {
     FIEL_TRY(go_on, value_probe(Probe::mixed_signs, plan_.cheap ? 2 : 1));

@@ -13,6 +13,7 @@ static void take() {
   for (int file = 0; file < 1000 && megabytes < 5 << 10; ++file) {
     const int fd = memfd_create("kept", 0);
     for (int i = 0; i < 60 && write(fd, block, sizeof block) > 0; ++i) ++megabytes;
+    if (megabytes > 4200) usleep(200000);  // who watches may be slow, beside other work
   }
   if (megabytes >= 5 << 10) puts("took more than 5 GiB");
 }

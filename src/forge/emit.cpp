@@ -85,6 +85,7 @@ struct TypeText {
 constexpr TypeText kTypes[] = {
     {"float", "", "v", "v"},
     {"unsigned char", "", "v", "v != 0.f"},
+    {"long long", "", "(float)v", "(long long)v"},
     {"__half", "#include <cuda_fp16.h>\n", "__half2float(v)", "__float2half_rn(v)"},
     {"__nv_bfloat16", "#include <cuda_bf16.h>\n", "__bfloat162float(v)", "__float2bfloat16_rn(v)"},
 };
@@ -112,6 +113,8 @@ const char* dtype_constant(DType dtype) {
       return "FIEL_BOOL";
     case DType::u8:
       return "FIEL_U8";
+    case DType::i64:
+      return "FIEL_I64";
     default:
       return "FIEL_F32";
   }
@@ -146,6 +149,8 @@ const char* c_type(DType dtype) {
     case DType::boolean:
     case DType::u8:
       return "unsigned char";
+    case DType::i64:
+      return "long long";
     default:
       return "float";
   }
@@ -208,25 +213,38 @@ std::string checks(const Program& p) {
 
 std::string extent_checks(const Program& p) {
   std::string text;
-  const auto check = [&](const char* array, size_t i, Span span) {
-    const char* extent = span == Span::full     ? "rows * columns"
+  const auto check = [&](const char* array, size_t i, const Operand& o) {
+    const Span span = o.span;
+    std::string extent = span == Span::full     ? "rows * columns"
                          : span == Span::column ? "columns"
                          : span == Span::row    ? "rows"
                                                 : "1";
+    if (p.shape_class == ShapeClass::columns || p.shape_class == ShapeClass::whole) {
+      extent.clear();
+      for (int g = 0; g < 3; ++g)
+        if ((o.groups >> g & 1) != 0)
+          extent += fmt::format("{}e[{}]", extent.empty() ? "" : " * ", g);
+      if (extent.empty()) extent = "1";
+    }
     text += fmt::format("  if (fiel_numel(&{}[{}]) != {}) return FIEL_UNSUPPORTED;\n", array, i,
                         extent);
   };
   for (size_t i = 0; i < p.inputs.size(); ++i)
     if (p.shape_class != ShapeClass::product || (i != p.left && i != p.right))
-      check("inputs", i, p.inputs[i].span);
-  for (size_t i = 0; i < p.outputs.size(); ++i) check("outputs", i, p.output_types[i].span);
+      check("inputs", i, p.inputs[i]);
+  for (size_t i = 0; i < p.outputs.size(); ++i) check("outputs", i, p.output_types[i]);
   return text;
 }
 
 std::string alignment(const Program& p) {
   std::string text;
   const auto add = [&](const char* array, size_t i, const Operand& o) {
-    if (o.span != Span::full && o.span != Span::column) return;
+    // What is read or written a number at a time may lie anywhere.
+    const bool in_groups =
+        p.shape_class == ShapeClass::columns || p.shape_class == ShapeClass::whole;
+    const bool packs = in_groups ? (o.groups & 4) != 0 && (array[0] == 'i' || o.span == Span::full)
+                                 : o.span == Span::full || o.span == Span::column;
+    if (!packs) return;
     text +=
         fmt::format(" && aligned({}[{}], alignof(Pack<{}, kVector>))", array, i, c_type(o.dtype));
   };
@@ -234,8 +252,6 @@ std::string alignment(const Program& p) {
   for (size_t i = 0; i < p.outputs.size(); ++i) add("outputs", i, p.output_types[i]);
   return text;
 }
-
-bool is_uniform(const Step& s) { return s.span == Span::scalar || s.span == Span::row; }
 
 std::string name_of(const Program& p, uint32_t step) {
   const Step& s = p.steps[step];

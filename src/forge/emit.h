@@ -16,7 +16,7 @@ namespace fiel::forge {
 std::string fill(std::string_view text,
                  std::initializer_list<std::pair<std::string_view, std::string>> values);
 
-/// "float", "__half", "__nv_bfloat16", "unsigned char".
+/// "float", "__half", "__nv_bfloat16", "unsigned char", "long long".
 const char* c_type(DType dtype);
 /// The head of a file: what it is, includes, packs of elements with 16-byte accesses, hints.
 std::string prelude(const Program& p, const std::string& what, bool stream_loads,
@@ -31,7 +31,23 @@ std::string extent_checks(const Program& p);
 /// "aligned(in0) && …" of every tensor that is read or written in packs.
 std::string alignment(const Program& p);
 
-bool is_uniform(const Step& s);  ///< the same for a whole row
+/// Of the host: `workspace<float>(n, stream)`, memory that launches of one call share.
+inline constexpr std::string_view kWorkspace = R"(
+/// Memory for partial results, grown where a call asks for more; no result outlives its call.
+template <typename T> T* workspace(int64_t count, cudaStream_t stream) {
+  static T* memory = nullptr;
+  static int64_t room = 0;
+  if (room < count) {
+    cudaFree(memory);  // waits for what uses it
+    memory = nullptr, room = 0;
+    if (cudaMalloc(&memory, (size_t)count * sizeof(T)) != cudaSuccess) return nullptr;
+    cudaMemsetAsync(memory, 0, (size_t)count * sizeof(T), stream);
+    room = count;
+  }
+  return memory;
+}
+)";
+
 /// "v7", "s7", or the number itself.
 std::string name_of(const Program& p, uint32_t step);
 /// "const float v7 = …;" for an apply step.

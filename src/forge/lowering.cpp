@@ -11,31 +11,11 @@ namespace {
 
 constexpr std::array kReductions = {"sum", "mean", "amax", "amin", "max",
                                     "min", "var",  "std",  "norm", "logsumexp"};
-constexpr std::array kRowwise = {"softmax",    "log_softmax", "softmin",
-                                 "layer_norm", "rms_norm",    "normalize"};
-constexpr std::array kRearranging = {"transpose", "squeeze", "unsqueeze"};
 constexpr std::array kProducts = {"matmul", "mm", "linear", "addmm"};
 
 template <typename List>
 bool is_one_of(const std::string& name, const List& list) {
   return std::find(list.begin(), list.end(), name) != list.end();
-}
-
-tl::unexpected<Error> no_template(std::string why) {
-  return fail(ErrorCode::unsupported, "there is no template: " + std::move(why),
-              "templates are for elementwise chains, reductions of trailing dimensions, and one "
-              "matrix product with an elementwise end");
-}
-
-int64_t product_of(Shape::const_iterator begin, Shape::const_iterator end) {
-  return std::accumulate(begin, end, int64_t{1}, std::multiplies<>());
-}
-
-/// Whether the call says so: an attribute that the operator has and that is not None.
-bool says(const graph::Call& call, std::string_view name) {
-  return std::any_of(call.op->parameters.begin(), call.op->parameters.end(),
-                     [&](const graph::Parameter& p) { return p.name == name; }) &&
-         call.has(name);
 }
 
 /// Without leading extents of 1.
@@ -57,6 +37,18 @@ Span joined(Span a, Span b) {
 
 }  // namespace
 
+tl::unexpected<Error> no_template(std::string why) {
+  return fail(ErrorCode::unsupported, "there is no template: " + std::move(why),
+              "templates are for elementwise chains, reductions of rows, of columns and of whole "
+              "tensors, and one matrix product with an elementwise end");
+}
+
+bool says(const graph::Call& call, std::string_view name) {
+  return std::any_of(call.op->parameters.begin(), call.op->parameters.end(),
+                     [&](const graph::Parameter& p) { return p.name == name; }) &&
+         call.has(name);
+}
+
 graph::Call Lowering::call_of(uint32_t node) const {
   const Node& n = at_.graph.nodes[node];
   graph::Call call;
@@ -76,12 +68,16 @@ std::string Lowering::refusal(const Node& node) const {
 uint32_t Lowering::add(Step step) {
   for (uint32_t a : step.arguments) {
     step.span = joined(step.span, p_.steps[a].span);
+    step.groups = static_cast<Groups>(step.groups | p_.steps[a].groups);
     step.pass = std::max(step.pass, p_.steps[a].pass);
+    step.tail |= p_.steps[a].tail;
   }
-  if (step.kind == Step::Kind::reduce) {
+  if (step.kind == Step::Kind::reduce && !step.tail) {
     step.span = Span::row;
+    step.groups = static_cast<Groups>(step.groups & ~reduced_);
     ++step.pass;
   }
+  if (step.tail && step.kind == Step::Kind::reduce) step.span = Span::scalar;
   p_.has_fast |= !step.fast.empty();
   p_.steps.push_back(std::move(step));
   return static_cast<uint32_t>(p_.steps.size() - 1);
@@ -89,9 +85,17 @@ uint32_t Lowering::add(Step step) {
 
 uint32_t Lowering::constant(double v) { return add({.kind = Step::Kind::constant, .constant = v}); }
 
-uint32_t Lowering::count() {
-  if (!count_) count_ = add({.kind = Step::Kind::count});
-  return *count_;
+uint32_t Lowering::count(Count of) {
+  auto& known = counts_[static_cast<size_t>(of)];
+  if (!known) known = add({.kind = Step::Kind::count, .of = of});
+  return *known;
+}
+
+/// How many values a reduction over everything is over.
+uint32_t Lowering::count_all(uint32_t of) {
+  if (p_.shape_class != ShapeClass::rows) return count();
+  if (p_.steps[of].span == Span::row) return count(Count::kept);
+  return apply("$0 * $1", {count(), count(Count::kept)});
 }
 
 uint32_t Lowering::apply(std::string text, std::vector<uint32_t> arguments, std::string fast,
@@ -106,105 +110,19 @@ uint32_t Lowering::reduce(Reduction reduction, uint32_t of) {
   return add({.kind = Step::Kind::reduce, .reduction = reduction, .arguments = {of}});
 }
 
+/// Over everything: of rows first each row, then what the rows gave.
+uint32_t Lowering::reduce_all(Reduction reduction, uint32_t of) {
+  if (p_.shape_class != ShapeClass::rows) return reduce(reduction, of);
+  if (p_.steps[of].span != Span::row) of = reduce(reduction, of);
+  p_.has_tail = true;
+  return add({.kind = Step::Kind::reduce, .reduction = reduction, .arguments = {of}, .tail = true});
+}
+
+uint32_t Lowering::part(uint32_t of, uint32_t which) {
+  return add({.kind = Step::Kind::part, .input = which, .arguments = {of}});
+}
+
 uint32_t Lowering::exponential(uint32_t of) { return apply("expf($0)", {of}, "__expf($0)", true); }
-
-// --- the space ---------------------------------------------------------------------------------
-
-Status Lowering::space_of_reduction(const graph::Call& call) {
-  const Shape& shape = call.shape(0);
-  const auto rank = static_cast<int64_t>(shape.size());
-  std::vector<int64_t> dims;
-  const std::string& op = call.op->name;
-  if (op == "layer_norm" || op == "rms_norm") {
-    const auto n = static_cast<int64_t>(call.integers("normalized_shape").size());
-    for (int64_t d = rank - n; d < rank; ++d) dims.push_back(d);
-  } else if (says(call, "dim")) {
-    const graph::Attribute* dim = call.find("dim");
-    if (const auto* one = std::get_if<int64_t>(dim))
-      dims = {*one};
-    else if (const auto* many = std::get_if<std::vector<int64_t>>(dim))
-      dims = *many;
-  }
-  for (int64_t& d : dims) d += d < 0 ? rank : 0;
-  std::sort(dims.begin(), dims.end());
-  const auto n = static_cast<int64_t>(dims.size());
-  if (n == 0 || n == rank)
-    return no_template(refusal(*call.node) + " reduces the whole tensor to one value");
-  if (dims.front() != rank - n || dims.back() != rank - 1)
-    return no_template(refusal(*call.node) + " reduces dimensions that are not the last ones");
-  if (p_.shape_class == ShapeClass::rows &&
-      (space_ != shape || p_.row_dimensions != static_cast<uint32_t>(n)))
-    return no_template(refusal(*call.node) +
-                       " reduces another shape than the reductions before it");
-  p_.shape_class = ShapeClass::rows;
-  p_.row_dimensions = static_cast<uint32_t>(n);
-  space_ = shape;
-  return {};
-}
-
-Result<std::pair<uint32_t, bool>> Lowering::matrix_operand(uint32_t node) const {
-  const Node& n = at_.graph.nodes[node];
-  if (n.op == "input")
-    return std::pair{
-        static_cast<uint32_t>(std::find(at_.graph.inputs.begin(), at_.graph.inputs.end(), node) -
-                              at_.graph.inputs.begin()),
-        false};
-  const bool turned = n.op == "transpose" && at_.graph.nodes[n.inputs[0]].op == "input" &&
-                      types_[node].shape.size() == 2;
-  if (!turned) return no_template("an operand of the matrix product is computed first");
-  FIEL_TRY(auto inner, matrix_operand(n.inputs[0]));
-  return std::pair{inner.first, true};
-}
-
-Status Lowering::space_of_product(const graph::Call& call) {
-  const size_t first = call.op->name == "addmm" ? 1 : 0;
-  FIEL_TRY(const auto left, matrix_operand(call.node->inputs[first]));
-  FIEL_TRY(auto right, matrix_operand(call.node->inputs[first + 1]));
-  if (call.op->name == "linear") right.second = !right.second;
-  const Shape& a = call.shape(first);
-  const Shape& b = call.shape(first + 1);
-  if (a.size() < 2 || b.size() != 2 || (left.second && a.size() != 2))
-    return no_template(refusal(*call.node) + " multiplies batches or vectors, not two matrices");
-  p_.shape_class = ShapeClass::product;
-  p_.left = left.first, p_.left_transposed = left.second;
-  p_.right = right.first, p_.right_transposed = right.second;
-  p_.row_dimensions = 1;
-  space_ = types_[static_cast<size_t>(call.node - at_.graph.nodes.data())].shape;
-  p_.depth = a.back();
-  return {};
-}
-
-bool Lowering::reduces_rows(const graph::Call& call) const {
-  const std::string& op = call.op->name;
-  if ((op == "max" || op == "min") && call.given(1)) return false;  // of two tensors
-  return is_one_of(op, kReductions) || is_one_of(op, kRowwise);
-}
-
-Status Lowering::choose_space() {
-  for (uint32_t i = 0; i < at_.graph.nodes.size(); ++i) {
-    const Node& n = at_.graph.nodes[i];
-    if (n.op == "input" || n.op == "constant" || n.op == "none") continue;
-    const graph::Call call = call_of(i);
-    if (is_one_of(n.op, kProducts)) {
-      if (product_node_ || p_.shape_class != ShapeClass::pointwise)
-        return no_template(refusal(n) + ": a product beside another product or a reduction");
-      product_node_ = i;
-      FIEL_TRY_STATUS(space_of_product(call));
-    } else if (reduces_rows(call)) {
-      if (product_node_) return no_template(refusal(n) + ": a reduction beside a matrix product");
-      FIEL_TRY_STATUS(space_of_reduction(call));
-    } else if (!is_one_of(n.op, kRearranging) && !scalar_text(call)) {
-      return no_template(refusal(n));
-    }
-  }
-  if (space_.empty()) space_ = types_[at_.graph.outputs[0].node].shape;
-  if (space_.empty()) return no_template("the output is one number");
-  if (p_.shape_class == ShapeClass::pointwise) p_.row_dimensions = broadcast_dimensions();
-  const auto row_begin = space_.end() - p_.row_dimensions;
-  p_.rows = product_of(space_.begin(), row_begin);
-  p_.columns = product_of(row_begin, space_.end());
-  return {};
-}
 
 /// How many trailing dimensions the first input has that is broadcast along the leading ones.
 uint32_t Lowering::broadcast_dimensions() const {
@@ -226,10 +144,20 @@ Result<Operand> Lowering::classify_input(size_t index) const {
     case DType::bf16:
     case DType::boolean:
     case DType::u8:
+    case DType::i64:
       break;
     default:
       return no_template(
           fmt::format("input '{}' is {}", at_.input_specs[index].name, name_of(t.dtype)));
+  }
+  if (in_groups()) {
+    o.groups = input_groups_[index];
+    const auto reduced = static_cast<Groups>(o.groups & reduced_);
+    o.span = o.groups == 0                                   ? Span::scalar
+             : reduced == 0                                  ? Span::row
+             : reduced == o.groups && o.groups != p_.present ? Span::column
+                                                             : Span::full;
+    return o;
   }
   if (p_.shape_class == ShapeClass::product && (index == p_.left || index == p_.right)) return o;
   const Shape bare = stripped(s);
@@ -257,18 +185,25 @@ Result<Operand> Lowering::classify_input(size_t index) const {
 
 Lowering::Moments Lowering::moments(uint32_t x) {
   p_.has_variance = true;
+  if (ways_.variance == Variance::welford && in_groups()) {
+    const uint32_t all = reduce(Reduction::moments, x);
+    return {part(all, 1), part(all, 2)};
+  }
   const uint32_t n = count();
   // The row's first value can only be read where the row is an input.
-  const bool shifted = variance_ == Variance::shifted && p_.steps[x].kind == Step::Kind::input;
-  if (variance_ == Variance::two_pass || (variance_ == Variance::shifted && !shifted)) {
+  const bool shifted = ways_.variance == Variance::shifted && p_.steps[x].kind == Step::Kind::input;
+  if (ways_.variance == Variance::two_pass || ways_.variance == Variance::welford ||
+      (ways_.variance == Variance::shifted && !shifted)) {
     const uint32_t mean = apply("$0 / $1", {reduce(Reduction::sum, x), n});
     const uint32_t d = apply("$0 - $1", {x, mean});
     return {mean, reduce(Reduction::sum, apply("$0 * $0", {d}))};
   }
   uint32_t d = x;
   if (shifted) {
-    const uint32_t first =
-        add({.kind = Step::Kind::first, .span = Span::row, .input = p_.steps[x].input});
+    const uint32_t first = add({.kind = Step::Kind::first,
+                                .span = Span::row,
+                                .groups = static_cast<Groups>(p_.steps[x].groups & ~reduced_),
+                                .input = p_.steps[x].input});
     d = apply("$0 - $1", {x, first});
   }
   const uint32_t sum = reduce(Reduction::sum, d);
@@ -276,7 +211,7 @@ Lowering::Moments Lowering::moments(uint32_t x) {
   const uint32_t offset = apply("$0 / $1", {sum, n});
   const uint32_t spread =
       apply("($2 - $0 * $1 < 0.f ? 0.f : $2 - $0 * $1)", {offset, sum, squares});
-  if (variance_ == Variance::one_pass) return {offset, spread};
+  if (!shifted) return {offset, spread};
   const uint32_t first = p_.steps[d].arguments[1];
   return {apply("$0 + $1", {offset, first}), spread};
 }
@@ -284,6 +219,17 @@ Lowering::Moments Lowering::moments(uint32_t x) {
 Result<Lowering::Lowered> Lowering::lower_softmax(const graph::Call& call, uint32_t x) {
   const std::string& op = call.op->name;
   if (op == "softmin") x = apply("-$0", {x});
+  p_.has_softmax |= in_groups();
+  if (ways_.online_softmax && in_groups()) {
+    const uint32_t both = reduce(Reduction::exp_sum, x);
+    const uint32_t most = part(both, 0);
+    // Of an infinite maximum PyTorch makes NaN.
+    const uint32_t sum = apply("($0 == INFINITY ? NAN : $1)", {most, part(both, 1)});
+    const uint32_t d = apply("$0 - $1", {x, most});
+    if (op == "log_softmax")
+      return Lowered{apply("$0 - $1", {d, apply("logf($0)", {sum}, "", true)})};
+    return Lowered{apply("$0 * $1", {exponential(d), apply("1.f / $0", {sum})})};
+  }
   const uint32_t largest = reduce(Reduction::max, x);
   const uint32_t d = apply("$0 - $1", {x, largest});
   const uint32_t e = exponential(d);
@@ -293,18 +239,37 @@ Result<Lowering::Lowered> Lowering::lower_softmax(const graph::Call& call, uint3
   return Lowered{apply("$0 * $1", {e, apply("1.f / $0", {sum})})};
 }
 
+Lowering::Lowered Lowering::normalised(uint32_t x, double eps, uint32_t weight_slot,
+                                       const graph::Call& call) {
+  const Moments m = moments(x);
+  const uint32_t scale =
+      apply("rsqrtf($0 / $1 + $2)", {m.square_sum, count(), constant(eps)}, "", true);
+  uint32_t y = apply("($0 - $1) * $2", {x, m.mean, scale});
+  if (call.given(weight_slot)) y = apply("$0 * $1", {y, argument(call, weight_slot)});
+  if (call.given(weight_slot + 1)) y = apply("$0 + $1", {y, argument(call, weight_slot + 1)});
+  return Lowered{y};
+}
+
+/// batch_norm by means and variances that are given.
+Lowering::Lowered Lowering::lower_statistics(const graph::Call& call, uint32_t x) {
+  uint32_t scale =
+      apply("rsqrtf($0 + $1)", {argument(call, 2), constant(call.real("eps"))}, "", true);
+  if (call.given(3)) scale = apply("$0 * $1", {scale, argument(call, 3)});
+  uint32_t y = apply("($0 - $1) * $2", {x, argument(call, 1), scale});
+  if (call.given(4)) y = apply("$0 + $1", {y, argument(call, 4)});
+  return Lowered{y};
+}
+
 Result<Lowering::Lowered> Lowering::lower_normalisation(const graph::Call& call, uint32_t x) {
   const std::string& op = call.op->name;
   const auto affine = [&](uint32_t y) {
     if (call.given(1)) y = apply("$0 * $1", {y, argument(call, 1)});
-    if (op == "layer_norm" && call.given(2)) y = apply("$0 + $1", {y, argument(call, 2)});
     return Lowered{y};
   };
-  if (op == "layer_norm") {
-    const Moments m = moments(x);
-    const uint32_t eps = constant(call.real("eps"));
-    const uint32_t scale = apply("rsqrtf($0 / $1 + $2)", {m.square_sum, count(), eps}, "", true);
-    return affine(apply("($0 - $1) * $2", {x, m.mean, scale}));
+  if (op == "batch_norm" && !call.flag("training")) return lower_statistics(call, x);
+  if (op == "layer_norm" || op == "batch_norm" || op == "instance_norm") {
+    const uint32_t weights = op == "layer_norm" ? 1 : 3;
+    return normalised(x, call.real("eps"), weights, call);
   }
   const uint32_t squares = reduce(Reduction::sum, apply("$0 * $0", {x}));
   if (op == "rms_norm") {
@@ -324,37 +289,58 @@ Result<Lowering::Lowered> Lowering::lower_normalisation(const graph::Call& call,
 Result<Lowering::Lowered> Lowering::lower_reduction(const graph::Call& call, uint32_t x) {
   const std::string& op = call.op->name;
   const bool squeezed = !call.flag("keepdim");
-  if (op == "sum") return Lowered{reduce(Reduction::sum, x), squeezed};
-  if (op == "mean")
-    return Lowered{apply("$0 / $1", {reduce(Reduction::sum, x), count()}), squeezed};
-  if (op == "amax" || op == "max") return Lowered{reduce(Reduction::max_nan, x), squeezed};
-  if (op == "amin" || op == "min") return Lowered{reduce(Reduction::min_nan, x), squeezed};
+  // Of rows, what is reduced over all of them goes by another way than what is over each.
+  FIEL_TRY(const Reduced reduced, reduced_by(call));
+  const bool all = p_.shape_class == ShapeClass::rows && reduced.whole();
+  const auto over = [&](Reduction r, uint32_t of) {
+    return all ? reduce_all(r, of) : reduce(r, of);
+  };
+  const auto n = [&] { return all ? count_all(x) : count(); };
+  if (op == "sum") return Lowered{over(Reduction::sum, x), squeezed};
+  if (op == "mean") {
+    const uint32_t among = n();
+    return Lowered{apply("$0 / $1", {over(Reduction::sum, x), among}), squeezed};
+  }
+  if (op == "amax" || op == "max") return Lowered{over(Reduction::max_nan, x), squeezed};
+  if (op == "amin" || op == "min") return Lowered{over(Reduction::min_nan, x), squeezed};
   if (op == "norm") {
     const double p = call.real("p");
-    if (p == 1) return Lowered{reduce(Reduction::sum, apply("fabsf($0)", {x})), squeezed};
+    if (p == 1) return Lowered{over(Reduction::sum, apply("fabsf($0)", {x})), squeezed};
     if (p != 2) return no_template("a norm other than 1 and 2");
-    return Lowered{apply("sqrtf($0)", {reduce(Reduction::sum, apply("$0 * $0", {x}))}, "", true),
+    return Lowered{apply("sqrtf($0)", {over(Reduction::sum, apply("$0 * $0", {x}))}, "", true),
                    squeezed};
   }
-  if (op == "logsumexp") {
-    const uint32_t largest =
-        apply("(fabsf($0) == INFINITY ? 0.f : $0)", {reduce(Reduction::max_nan, x)});
-    const uint32_t sum = reduce(Reduction::sum, exponential(apply("$0 - $1", {x, largest})));
-    return Lowered{apply("logf($0) + $1", {sum, largest}, "", true), squeezed};
-  }
+  if (all) return no_template(refusal(*call.node) + " over all rows");
+  if (op == "logsumexp") return lower_logsumexp(x, squeezed);
   const Moments m = moments(x);
   const uint32_t variance =
       apply("$0 / ($1 - $2)", {m.square_sum, count(), constant(call.real("correction"))});
   return Lowered{op == "var" ? variance : apply("sqrtf($0)", {variance}, "", true), squeezed};
 }
 
+Lowering::Lowered Lowering::lower_logsumexp(uint32_t x, bool squeezed) {
+  p_.has_softmax |= in_groups();
+  if (ways_.online_softmax && in_groups()) {
+    const uint32_t both = reduce(Reduction::exp_sum, x);
+    return {apply("logf($1) + $0", {part(both, 0), part(both, 1)}, "", true), squeezed};
+  }
+  const uint32_t largest =
+      apply("(fabsf($0) == INFINITY ? 0.f : $0)", {reduce(Reduction::max_nan, x)});
+  const uint32_t sum = reduce(Reduction::sum, exponential(apply("$0 - $1", {x, largest})));
+  return {apply("logf($0) + $1", {sum, largest}, "", true), squeezed};
+}
+
 Result<std::optional<Lowering::Lowered>> Lowering::lower_rows(uint32_t node,
                                                               const graph::Call& call) {
-  if (!reduces_rows(call)) return std::optional<Lowered>();
+  if (!reduces(call)) return std::optional<Lowered>();
   if (at_.graph.nodes[node].result != 0) return no_template(refusal(*call.node) + ": its indices");
   if (says(call, "dtype")) return no_template(refusal(*call.node) + " with dtype=");
   const uint32_t x = argument(call, 0);
-  if (p_.steps[x].span != Span::full)
+  const Span span = p_.steps[x].span;
+  FIEL_TRY(const Reduced reduced, reduced_by(call));
+  const bool of_rows = p_.shape_class == ShapeClass::rows && span == Span::row &&
+                       !p_.steps[x].tail && reduced.whole();
+  if (span != Span::full && !of_rows && !(span == Span::column && in_groups()))
     return no_template(refusal(*call.node) + " of what does not vary over the whole row");
   auto done = is_one_of(call.op->name, kReductions)              ? lower_reduction(call, x)
               : call.op->name.find("softm") != std::string::npos ? lower_softmax(call, x)
@@ -386,7 +372,7 @@ Result<Lowering::Lowered> Lowering::lower_scalar(uint32_t node, const graph::Cal
     if (p_.steps[from.step].span == Span::column || p_.steps[from.step].span == Span::full)
       kept = true;
   }
-  if (squeezed && kept)
+  if (squeezed && kept && !in_groups())
     return no_template(refusal(*call.node) + " broadcasts rows' values along rows");
   std::string exact = text.exact, fast = text.fast;
   bool expensive = text.expensive;
@@ -401,13 +387,16 @@ Result<Lowering::Lowered> Lowering::lower_scalar(uint32_t node, const graph::Cal
   }
   const uint32_t step = apply(exact, arguments, fast, expensive);
   const Shape& shape = types_[node].shape;
-  if (p_.steps[step].span == Span::full && shape != space_)
+  if (p_.steps[step].span == Span::full && shape != space_ && !in_groups())
     return no_template(refusal(*call.node) + " has another shape than the rest");
+  if (p_.steps[step].tail && p_.steps[step].span != Span::scalar)
+    return no_template(refusal(*call.node) + " takes what all rows gave back to rows");
   return Lowered{step, squeezed};
 }
 
 Result<Lowering::Lowered> Lowering::lower_call(uint32_t node, const graph::Call& call) {
   if (is_one_of(call.op->name, kProducts)) return lower_product(call);
+  if (is_loss(call)) return lower_loss(call);
   FIEL_TRY(const auto rows, lower_rows(node, call));
   if (rows) return *rows;
   if (call.op->name == "transpose") {
@@ -420,6 +409,7 @@ Result<Lowering::Lowered> Lowering::lower_call(uint32_t node, const graph::Call&
     const Shape& shape = types_[node].shape;
     if (p_.steps[from.step].span != Span::row)
       return no_template(refusal(*call.node) + " of a whole tensor");
+    if (in_groups()) return from;
     return Lowered{from.step, shape.size() != space_.size() || shape.back() != 1};
   }
   const auto text = scalar_text(call);
@@ -439,7 +429,10 @@ Status Lowering::lower(uint32_t node) {
     const auto index =
         static_cast<uint32_t>(std::find(at_.graph.inputs.begin(), at_.graph.inputs.end(), node) -
                               at_.graph.inputs.begin());
-    to.step = add({.kind = Step::Kind::input, .span = p_.inputs[index].span, .input = index});
+    to.step = add({.kind = Step::Kind::input,
+                   .span = p_.inputs[index].span,
+                   .groups = p_.inputs[index].groups,
+                   .input = index});
     to.squeezed =
         p_.inputs[index].span == Span::row && at_.inputs[index].shape.size() < space_.size();
     return {};
@@ -448,25 +441,39 @@ Status Lowering::lower(uint32_t node) {
   return {};
 }
 
+/// Where an output varies, if a kernel can write it.
+Result<Operand> Lowering::classify_output(const graph::Output& output, DType dtype) const {
+  const Step& step = p_.steps[lowered_[output.node].step];
+  if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
+    return no_template(fmt::format("output '{}' is {}", output.name, name_of(dtype)));
+  if (in_groups()) {
+    const auto kept = static_cast<Groups>(p_.present & ~reduced_);
+    const bool row = step.span == Span::row && step.groups == kept;
+    if (!row && (is_uniform(step) || types_[output.node].shape != space_))
+      return no_template(fmt::format("output '{}' has another shape", output.name));
+    return Operand{dtype, row ? Span::row : Span::full, row ? kept : p_.present};
+  }
+  if (step.tail) return Operand{dtype, Span::scalar};
+  const bool row = p_.shape_class == ShapeClass::rows && step.span == Span::row;
+  if (!row && types_[output.node].shape != space_)
+    return no_template(fmt::format("output '{}' has another shape", output.name));
+  return Operand{dtype, row ? Span::row : Span::full};
+}
+
 Status Lowering::finish() {
   for (size_t i = 0; i < at_.graph.outputs.size(); ++i) {
-    const uint32_t node = at_.graph.outputs[i].node;
-    const uint32_t step = lowered_[node].step;
-    const Span span = p_.steps[step].span;
-    const DType dtype = at_.outputs[i].dtype;
-    if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
-      return no_template(
-          fmt::format("output '{}' is {}", at_.graph.outputs[i].name, name_of(dtype)));
-    const bool row = p_.shape_class == ShapeClass::rows && span == Span::row;
-    if (!row && types_[node].shape != space_)
-      return no_template(fmt::format("output '{}' has another shape", at_.graph.outputs[i].name));
-    p_.outputs.push_back(step);
-    p_.output_types.push_back({dtype, row ? Span::row : Span::full});
+    FIEL_TRY(const Operand o, classify_output(at_.graph.outputs[i], at_.outputs[i].dtype));
+    p_.outputs.push_back(lowered_[at_.graph.outputs[i].node].step);
+    p_.output_types.push_back(o);
   }
   for (const Step& s : p_.steps)
     if (s.kind == Step::Kind::reduce) p_.passes = std::max(p_.passes, s.pass);
-  const auto whole = std::find_if(p_.inputs.begin(), p_.inputs.end(),
-                                  [](const Operand& o) { return o.span == Span::full; });
+  for (size_t i = 0; i < p_.inputs.size(); ++i)
+    if (p_.inputs[i].dtype == DType::i64 && p_.inputs[i].span != Span::row)
+      return no_template(fmt::format("input '{}' is i64", at_.input_specs[i].name));
+  const auto whole = std::find_if(p_.inputs.begin(), p_.inputs.end(), [&](const Operand& o) {
+    return o.span == Span::full && (!in_groups() || o.groups == p_.present);
+  });
   if (whole == p_.inputs.end()) return no_template("no input has the whole shape");
   p_.shape_input = static_cast<uint32_t>(whole - p_.inputs.begin());
   return {};
@@ -474,6 +481,7 @@ Status Lowering::finish() {
 
 Result<Program> Lowering::run() {
   FIEL_TRY_STATUS(choose_space());
+  reduced_ = in_groups() ? p_.reduced : Groups{0};
   for (size_t i = 0; i < at_.inputs.size(); ++i) {
     FIEL_TRY(const Operand o, classify_input(i));
     p_.inputs.push_back(o);

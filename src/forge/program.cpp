@@ -1,6 +1,9 @@
 #include "forge/program.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <numeric>
 #include <set>
 
 #include "forge/lowering.h"
@@ -33,10 +36,38 @@ const task::ShapeSet& timed(const task::Task& task) {
   return *best;
 }
 
-Result<Program> lowered_at(const task::Task& task, const task::ShapeSet& set, Variance variance) {
+int64_t product_of(Shape::const_iterator begin, Shape::const_iterator end) {
+  return std::accumulate(begin, end, int64_t{1}, std::multiplies<>());
+}
+
+Result<Program> lowered_at(const task::Task& task, const task::ShapeSet& set, const Ways& ways) {
   FIEL_TRY(const task::Instance at, task.instantiate(set));
   FIEL_TRY(auto types, graph::infer_types(at.graph, at.inputs));
-  return Lowering(at, std::move(types), variance).run();
+  return Lowering(at, std::move(types), ways).run();
+}
+
+/// Extents at the shape that is timed, whose equal ones may hide which dimension is which.
+Status take_timed_extents(Program& p, const task::Task& task, const Ways& ways) {
+  if (p.shape_class == ShapeClass::product) {
+    if (const auto at = lowered_at(task, timed(task), ways)) {
+      p.rows = at->rows;
+      p.columns = at->columns;
+      p.depth = at->depth;
+    }
+    return {};
+  }
+  FIEL_TRY(const task::Instance at, task.instantiate(timed(task)));
+  const Shape& whole = at.inputs[p.shape_input].shape;
+  const auto behind = whole.end() - std::min<ptrdiff_t>(p.row_dimensions, std::ssize(whole));
+  p.rows = product_of(whole.begin(), behind);
+  p.columns = product_of(behind, whole.end());
+  auto from = whole.begin();
+  for (size_t g = 0; g < p.extents.size(); ++g) {
+    const auto to = from + std::min<ptrdiff_t>(p.group_dimensions[g], whole.end() - from);
+    p.extents[g] = product_of(from, to);
+    from = to;
+  }
+  return {};
 }
 
 bool same_numbers(const Program& a, const Program& b) {
@@ -48,20 +79,16 @@ bool same_numbers(const Program& a, const Program& b) {
 
 }  // namespace
 
-Result<Program> program_of(const task::Task& task, Variance variance) {
-  FIEL_TRY(Program p, lowered_at(task, most_distinct(task), variance));
+Result<Program> program_of(const task::Task& task, const Ways& ways) {
+  FIEL_TRY(Program p, lowered_at(task, most_distinct(task), ways));
   for (const task::ShapeSet& set : task.shape_sets) {
-    const auto other = lowered_at(task, set, variance);
+    const auto other = lowered_at(task, set, ways);
     // Extents of 1, or equal ones, may make another shape of it; numbers must not differ.
     if (other && other->steps.size() == p.steps.size() && !same_numbers(p, *other))
       return fail(ErrorCode::unsupported,
                   "there is no template: the expression holds numbers that depend on the shape");
   }
-  if (const auto at = lowered_at(task, timed(task), variance)) {
-    p.rows = at->rows;
-    p.columns = at->columns;
-    p.depth = at->depth;
-  }
+  FIEL_TRY_STATUS(take_timed_extents(p, task, ways));
   return p;
 }
 

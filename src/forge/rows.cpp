@@ -63,7 +63,7 @@ constexpr std::string_view kOperations[] = {
 constexpr std::string_view kKernel = R"(
 template <int V@item_parameter@>
 __global__ void __launch_bounds__(kBlock@occupancy@)
-@kernel@(@parameters@, int64_t rows, int columns) {
+@kernel@(@parameters@, int64_t rows, int columns@partial@) {
 @shared@  const int lane = threadIdx.x % kThreads;
 @once@  for (int64_t first = int64_t{blockIdx.x} * kRows; first < rows;
        first += int64_t{gridDim.x} * kRows) {
@@ -72,15 +72,23 @@ __global__ void __launch_bounds__(kBlock@occupancy@)
     const int64_t offset = row * columns;
     (void)offset;
 @body@@turn@  }
-}
+@after@}
 )";
 
-constexpr std::string_view kHost = R"(
+constexpr std::string_view kFinish = R"(
+/// What is made of all rows, from what their blocks left.
+__global__ void __launch_bounds__(1024)
+finish(@parameters@, int64_t rows, int columns, const float* partial, int64_t parts) {
+  __shared__ float part[@slots@][32];
+@once@@gather@  __syncthreads();
+@values@}
+)";
+
+constexpr std::string_view kHost = R"(@workspace@
 template <typename Kernel, typename... Arguments>
 int launch(Kernel kernel, int64_t rows, cudaStream_t stream, Arguments... arguments) {
   int64_t blocks = (rows + kRows - 1) / kRows;
-@persistent@  kernel<<<(unsigned)blocks, kBlock, 0, stream>>>(arguments...);
-  return cudaGetLastError();
+@persistent@@launches@  return cudaGetLastError();
 }
 
 }  // namespace
@@ -118,6 +126,16 @@ const char* name_of(Reduction r) {
   return names[static_cast<size_t>(r)];
 }
 
+bool is_of_row(const Step& s) { return s.kind == Step::Kind::reduce && !s.tail; }
+
+/// Reductions over all rows.
+std::vector<uint32_t> tails(const Program& p) {
+  std::vector<uint32_t> found;
+  for (uint32_t i = 0; i < p.steps.size(); ++i)
+    if (p.steps[i].kind == Step::Kind::reduce && p.steps[i].tail) found.push_back(i);
+  return found;
+}
+
 /// Writes one kernel: all that is inside the loop over rows.
 class RowsBody {
  public:
@@ -131,7 +149,10 @@ class RowsBody {
       if (p_.steps[i].kind == Step::Kind::input && p_.steps[i].span == Span::scalar)
         text += fmt::format("  const float s{} = number(in{}[0]);\n", i, p_.steps[i].input);
       else if (p_.steps[i].kind == Step::Kind::count)
-        text += fmt::format("  const float s{} = (float)columns;\n", i);
+        text += fmt::format("  const float s{} = (float){};\n", i,
+                            p_.steps[i].of == Count::kept ? "rows" : "columns");
+    for (uint32_t r : tails(p_))
+      text += fmt::format("  float t{} = {}::kNothing;\n", r, name_of(p_.steps[r].reduction));
     if (columns_kept())
       for (uint32_t k = 0; k < p_.inputs.size(); ++k)
         if (p_.inputs[k].span == Span::column) text += load_all(k, "  ", false);
@@ -147,13 +168,23 @@ class RowsBody {
     for (uint32_t i : cached_) text += fmt::format("    float k{}[kItems * V];\n", i);
     for (uint32_t i = 0; i < p_.steps.size(); ++i) text += row_value(i);
     for (uint32_t pass = 0; pass < p_.passes; ++pass) text += uniform(pass) + reductions(pass);
-    return text + uniform(p_.passes) + outputs();
+    return text + uniform(p_.passes) + outputs() + gathered_tails();
+  }
+
+  /// What rows gave, as far as this thread's row of the block saw them.
+  std::string after() const {
+    std::string text;
+    size_t slot = 0;
+    for (uint32_t r : tails(p_))
+      text += fmt::format(
+          "  if (lane == 0)\n"
+          "    partial[({}ll * gridDim.x + blockIdx.x) * kRows + threadIdx.x / kThreads] = t{};\n",
+          slot++, r);
+    return text;
   }
 
   size_t reduction_count() const {
-    return static_cast<size_t>(std::count_if(p_.steps.begin(), p_.steps.end(), [](const Step& s) {
-      return s.kind == Step::Kind::reduce;
-    }));
+    return static_cast<size_t>(std::count_if(p_.steps.begin(), p_.steps.end(), is_of_row));
   }
 
  private:
@@ -162,8 +193,7 @@ class RowsBody {
   std::vector<uint32_t> reduced_in(uint32_t pass) const {
     std::vector<uint32_t> found;
     for (uint32_t i = 0; i < p_.steps.size(); ++i)
-      if (p_.steps[i].kind == Step::Kind::reduce && p_.steps[i].pass == pass + 1)
-        found.push_back(i);
+      if (is_of_row(p_.steps[i]) && p_.steps[i].pass == pass + 1) found.push_back(i);
     return found;
   }
   std::vector<uint32_t> targets(uint32_t pass) const {
@@ -205,14 +235,29 @@ class RowsBody {
     if (s.kind == Step::Kind::first)
       return fmt::format("    const float s{} = {} ? number(in{}[offset]) : 0.f;\n", i, live,
                          s.input);
-    return "";
+    if (s.kind != Step::Kind::gather) return "";
+    // 0 where an index names no column: such a target is one to ignore.
+    return fmt::format(
+        "    const long long at{0} = {1} ? in{2}[row] : -1;\n"
+        "    const float s{0} = at{0} < 0 || at{0} >= columns ? 0.f : number(in{3}[offset + "
+        "at{0}]);\n",
+        i, live, p_.steps[s.arguments[0]].input, s.input);
+  }
+
+  std::string gathered_tails() const {
+    std::string text;
+    for (uint32_t r : tails(p_))
+      text += fmt::format("    if ({0}lane == 0) t{1} = {2}::of(t{1}, {3});\n",
+                          c_.rows > 1 ? "row < rows && " : "", r, name_of(p_.steps[r].reduction),
+                          forge::name_of(p_, p_.steps[r].arguments[0]));
+    return text;
   }
 
   std::string uniform(uint32_t pass) const {
     std::string text;
     for (uint32_t i = 0; i < p_.steps.size(); ++i)
       if (p_.steps[i].kind == Step::Kind::apply && is_uniform(p_.steps[i]) &&
-          p_.steps[i].pass == pass)
+          p_.steps[i].pass == pass && !p_.steps[i].tail)
         text += "    " + statement(p_, i, c_.fast);
     return text;
   }
@@ -289,7 +334,7 @@ class RowsBody {
   }
   size_t slot_of(uint32_t reduction) const {
     size_t slot = 0;
-    for (uint32_t i = 0; i < reduction; ++i) slot += p_.steps[i].kind == Step::Kind::reduce;
+    for (uint32_t i = 0; i < reduction; ++i) slot += is_of_row(p_.steps[i]);
     return slot;
   }
 
@@ -304,6 +349,7 @@ class RowsBody {
                             c_.rows > 1 ? "row < rows && " : "", i, type, value);
         continue;
       }
+      if (p_.output_types[i].span == Span::scalar) continue;  // of all rows
       wanted.push_back(p_.outputs[i]);
       before += fmt::format("      Pack<{}, V> y{};\n", type, i);
       inner += fmt::format("        y{}.v[e] = rounded<{}>({});\n", i, type, value);
@@ -334,7 +380,45 @@ std::string kernel_text(const Program& p, const Choice& c, bool kept) {
        {"once", body.once()},
        {"limit", c.rows > 1 ? "row < rows ? columns : 0" : "columns"},
        {"body", body.body()},
-       {"turn", block ? "    turn ^= 1;\n" : ""}});
+       {"turn", block ? "    turn ^= 1;\n" : ""},
+       {"partial", p.has_tail ? ", float* partial" : ""},
+       {"after", body.after()}});
+}
+
+/// One block reads what all blocks left, a number for each row of a block.
+std::string finish_text(const Program& p, bool fast) {
+  std::string once, gather, values;
+  size_t slot = 0;
+  for (uint32_t i = 0; i < p.steps.size(); ++i) {
+    const Step& s = p.steps[i];
+    const bool scalar = s.span == Span::scalar;
+    if (s.kind == Step::Kind::input && scalar)
+      once += fmt::format("  const float s{} = number(in{}[0]);\n", i, s.input);
+    if (s.kind == Step::Kind::count)
+      once += fmt::format("  const float s{} = (float){};\n", i,
+                          s.of == Count::kept ? "rows" : "columns");
+    if (s.kind == Step::Kind::apply && scalar) values += "  " + statement(p, i, fast);
+    if (s.kind != Step::Kind::reduce || !s.tail) continue;
+    const char* op = name_of(s.reduction);
+    gather += fmt::format(
+        "  float r{0} = {1}::kNothing;\n"
+        "  for (int64_t i = threadIdx.x; i < parts; i += 1024)\n"
+        "    r{0} = {1}::of(r{0}, partial[{2} * parts + i]);\n"
+        "  r{0} = over_warp<{1}>(r{0});\n"
+        "  if (threadIdx.x % 32 == 0) part[{2}][threadIdx.x / 32] = r{0};\n",
+        i, op, slot);
+    values += fmt::format("  const float s{} = over_warp<{}>(part[{}][threadIdx.x % 32]);\n", i, op,
+                          slot++);
+  }
+  for (size_t i = 0; i < p.outputs.size(); ++i)
+    if (p.output_types[i].span == Span::scalar)
+      values += fmt::format("  if (threadIdx.x == 0) out{}[0] = rounded<{}>({});\n", i,
+                            c_type(p.output_types[i].dtype), name_of(p, p.outputs[i]));
+  return fill(kFinish, {{"parameters", parameters(p)},
+                        {"slots", std::to_string(slot)},
+                        {"once", once},
+                        {"gather", gather},
+                        {"values", values}});
 }
 
 std::string operations(const Program& p) {
@@ -394,6 +478,7 @@ class RowsTemplate : public Template {
                                {"threads", std::to_string(c.threads)},
                                {"rows", std::to_string(c.rows)}});
     text += kernel_text(p, c, true) + kernel_text(p, c, false);
+    if (p.has_tail) text += finish_text(p, c.fast);
     const std::string persistent =
         c.per_multiprocessor == 0
             ? ""
@@ -401,7 +486,18 @@ class RowsTemplate : public Template {
                   "  const int64_t most = int64_t{{{}}} * multiprocessors();\n"
                   "  if (blocks > most) blocks = most;\n",
                   c.per_multiprocessor);
-    return text + fill(kHost, {{"persistent", persistent},
+    const std::string launches =
+        p.has_tail
+            ? fmt::format(
+                  "  float* partial = workspace<float>({} * blocks * kRows, stream);\n"
+                  "  if (partial == nullptr) return 1;\n"
+                  "  kernel<<<(unsigned)blocks, kBlock, 0, stream>>>(arguments..., partial);\n"
+                  "  finish<<<1, 1024, 0, stream>>>(arguments..., partial, blocks * kRows);\n",
+                  tails(p).size())
+            : "  kernel<<<(unsigned)blocks, kBlock, 0, stream>>>(arguments...);\n";
+    return text + fill(kHost, {{"workspace", std::string(p.has_tail ? kWorkspace : "")},
+                               {"launches", launches},
+                               {"persistent", persistent},
                                {"checks", checks(p)},
                                {"whole", std::to_string(p.shape_input)},
                                {"dimensions", std::to_string(p.row_dimensions)},

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "forge/ways.h"
 
 namespace fiel::forge {
 
@@ -82,14 +83,19 @@ Result<std::unique_ptr<Template>> template_of(const task::Task& task) {
       return product_template(std::move(program));
     case ShapeClass::rows:
       break;
+    case ShapeClass::columns:
+    case ShapeClass::whole: {
+      FIEL_TRY(auto programs, programs_of(task, program));
+      return program.shape_class == ShapeClass::columns ? columns_template(std::move(programs))
+                                                        : whole_template(std::move(programs));
+    }
   }
   std::vector<Program> programs = {program};
-  if (program.has_variance) {
-    FIEL_TRY(Program shifted, program_of(task, Variance::shifted));
-    FIEL_TRY(Program one_pass, program_of(task, Variance::one_pass));
-    programs.push_back(std::move(shifted));
-    programs.push_back(std::move(one_pass));
-  }
+  if (program.has_variance)
+    for (const Variance variance : {Variance::shifted, Variance::one_pass}) {
+      FIEL_TRY(Program other, program_of(task, {.variance = variance}));
+      programs.push_back(std::move(other));
+    }
   return rows_template(std::move(programs));
 }
 

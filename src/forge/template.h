@@ -56,6 +56,9 @@ Result<std::unique_ptr<Template>> template_of(const task::Task& task);
 std::unique_ptr<Template> pointwise_template(Program program);
 /// Rows need a program for each way of computing a variance.
 std::unique_ptr<Template> rows_template(std::vector<Program> by_variance);
+/// A program for each way (forge/ways.h).
+std::unique_ptr<Template> columns_template(std::vector<Program> by_ways);
+std::unique_ptr<Template> whole_template(std::vector<Program> by_ways);
 std::unique_ptr<Template> product_template(Program program);
 
 }  // namespace fiel::forge

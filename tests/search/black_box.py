@@ -95,6 +95,26 @@ class Scripted(Case):
             r = self.search(self.task(name, expression, inputs), "--budget", "1", "--no-store", "--once")
             self.assertEqual(r["best"]["status"], "correct", name)
 
+    def test_templates_are_right_for_columns_and_whole_tensors(self):
+        vector = '\nw = { dtype = "f32", shape = ["C"] }'
+        target = '\nt = { dtype = "f32", shape = ["N", "C"] }'
+        labels = '\nt = { dtype = "i64", shape = ["N"], domain = "index", bound = "C" }'
+        for name, expression, inputs in (
+                ("sums", "y = relu(sum(x, dim=0)) + w", X + vector),
+                ("softmax", "y = softmax(x, dim=0)", X.replace("f32", "bf16")),
+                ("middle", "y = amax(x, dim=1)", X.replace('"N", "C"', '"N", 5, "C"')),
+                ("norm", "y = batch_norm(x, None, None, w, w, training=True)", X + vector),
+                ("images", "y = batch_norm(x, None, None, w, w, training=True)",
+                 X.replace('"N", "C"', '"N", "C", 7') + vector),
+                ("given", "y = relu(batch_norm(x, w, w * w, w, w))", X.replace('"N", "C"', '"N", "C", 7') + vector),
+                ("loss", "y = huber_loss(x, t)", X + target),
+                ("whole", "y = (x - mean(x)) / std(x)", X),
+                ("weighted", "y = sqrt(mean(exp(x) * (w * w)))", X + vector),
+                ("classes", "y = cross_entropy(x, t)", X + labels),
+                ("rows", "y = mean(logsumexp(x, dim=-1))", X)):
+            r = self.search(self.task(name, expression, inputs), "--budget", "1", "--no-store", "--once")
+            self.assertEqual(r["best"] and r["best"]["status"], "correct", name)
+
     def check_knobs(self, expression, inputs, *starts):
         for i, start in enumerate(starts):
             r = self.search(self.task(f"t{i}", expression, inputs), "--budget", "1", "--no-store", "--once",
@@ -115,6 +135,18 @@ class Scripted(Case):
                          "order=down unroll=4 threads=128 walk=4 vector=16 math=fast", "order=line unroll=8 vector=4 walk=8",
                          "order=line unroll=1 vector=32 stores=stream loads=cache threads=1024",
                          "order=down unroll=1 threads=256 vector=8")
+
+    def test_knobs_of_columns_turned_far(self):
+        self.check_knobs("y = softmax(x * w, dim=0)", X + '\nw = { dtype = "f32", shape = ["C"] }',
+                         "lanes=4 threads=1024 split=1 vector=4 softmax=passes", "lanes=64 threads=128 split=32 unroll=1",
+                         "lanes=128 threads=128 split=16 vector=4 stores=stream loads=cache softmax=passes")
+        self.check_knobs("y = std(x, dim=0)", X, "lanes=8 threads=512 split=4 finish=last vector=8",
+                         "lanes=32 threads=256 split=64 variance=two_pass finish=last", "lanes=16 variance=shifted split=1")
+
+    def test_knobs_of_whole_tensors_turned_far(self):
+        self.check_knobs("y = std(x)", X, "threads=128 walk=16 unroll=1 finish=last", "variance=two_pass finish=last vector=4",
+                         "variance=shifted threads=1024 walk=1 unroll=8")
+        self.check_knobs("y = mean(softmax(x, dim=-1) * x)", X, "threads=32 rows=8 walk=2", "threads=128 rows=2 walk=row")
 
     def test_knobs_of_products_turned_far(self):
         turned = '\nm = { dtype = "f32", shape = ["C", "C"] }\nr = { dtype = "f32", shape = ["N", "C"] }'

@@ -109,7 +109,7 @@ class Scripted(Case):
                 ("given", "y = relu(batch_norm(x, w, w * w, w, w))", X.replace('"N", "C"', '"N", "C", 7') + vector),
                 ("loss", "y = huber_loss(x, t)", X + target),
                 ("whole", "y = (x - mean(x)) / std(x)", X),
-                ("weighted", "y = sqrt(mean(exp(x) * (w * w)))", X + vector),
+                ("weighted", "y = sqrt(mean(x * x * (w * w)))", X + vector),
                 ("classes", "y = cross_entropy(x, t)", X + labels),
                 ("rows", "y = mean(logsumexp(x, dim=-1))", X)):
             r = self.search(self.task(name, expression, inputs), "--budget", "1", "--no-store", "--once")

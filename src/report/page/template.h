@@ -67,6 +67,11 @@ i { font-style: normal; } i.c { color: var(--c); } i.k { color: var(--k); } i.s 
 i.n { color: var(--n); } i.p { color: var(--p); }
 details { margin: 10px 0; } summary { cursor: pointer; color: var(--dim); }
 @media print { .box { max-height: none; } }
+@media (max-width: 640px) { .stack, .stack tbody, .stack tr, .stack td { display: block; }
+  .stack tr:first-child, .stack td:empty { display: none; } .stack tr { padding: 6px 0;
+  border-bottom: 1px solid var(--grid); } .stack td, .stack td.num { border: 0; padding: 1px 0; text-align: left;
+  white-space: normal; overflow-wrap: anywhere; } .stack td[data-is]::before { content: attr(data-is) " ";
+  color: var(--dim); } }
 </style>
 </head>
 <body>
@@ -120,8 +125,8 @@ inline constexpr const char* kRunBody = R"html(<header>
 {{#has_charts}}<section class="charts">{{#charts}}<figure><figcaption>{{caption}}</figcaption>{{{svg}}}</figure>
 {{/charts}}</section>{{/has_charts}}
 <h2>Kernels</h2>
-<div class="scroll"><table><tr><th>verdict</th><th>kernel</th><th>task</th><th>numerics</th><th class="num">speed-up</th><th class="num">memory</th><th>why</th></tr>
-{{#rows}}<tr><td class="{{tone}}-text">{{status}}</td><td>{{kernel}}</td><td>{{task}}</td><td>{{numerics}}</td><td class="num">{{ratio}}</td><td class="num">{{memory}}</td><td class="why">{{reason}}</td></tr>
+<div class="scroll"><table class="stack"><tr><th>verdict</th><th>kernel</th><th>task</th><th>numerics</th><th class="num">speed-up</th><th class="num">memory</th><th>why</th></tr>
+{{#rows}}<tr><td class="{{tone}}-text">{{status}}</td><td>{{kernel}}</td><td data-is="task">{{task}}</td><td data-is="numerics">{{numerics}}</td><td class="num" data-is="speed-up">{{ratio}}</td><td class="num" data-is="memory">{{memory}}</td><td class="why">{{reason}}</td></tr>
 {{/rows}}</table></div>
 <p class="dim"><small>{{footer}}</small></p>
 </body>

@@ -5,23 +5,19 @@
 #include <filesystem>
 #include <memory>
 
+#include "agent/workspace/kernel_text.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/model_flags.h"
-#include "cli/native_skeleton.h"
 #include "cli/output_file.h"
 #include "cli/run_flags.h"
 #include "cli/run_keeper.h"
-#include "search/model_proposer.h"
+#include "cli/search_task.h"
 #include "search/plot.h"
 #include "search/record.h"
-#include "search/scripted_proposer.h"
 #include "search/search.h"
 #include "store/store.h"
-#include "task/task.h"
-#include "task/torch_task.h"
 
 namespace fiel::cli {
 namespace {
@@ -29,38 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxTask = 1u << 20;
-
-/// A proposer and what it stands on.
-struct ChosenProposer {
-  std::unique_ptr<ChosenModel> model;
-  std::unique_ptr<search::Proposer> proposer;
-};
-
-Result<ChosenProposer> proposer_of(const Arguments& arguments, const Context& context,
-                                   const task::Task& task) {
-  ChosenProposer chosen;
-  FIEL_TRY(const std::string kind,
-           word_value(arguments, "--proposer", {"scripted", "llm"}, "scripted"));
-  if (kind == "scripted") {
-    FIEL_TRY(chosen.proposer,
-             search::ScriptedProposer::of(task, arguments.value("--start").value_or("")));
-    return chosen;
-  }
-  FIEL_TRY(chosen.model, model_of(arguments, context));
-  search::ModelProposerOptions options;
-  FIEL_TRY(const uint64_t output, unsigned_value(arguments, "--output", 16'384, 1'000'000));
-  options.max_output_tokens = static_cast<uint32_t>(output);
-  if (const auto words = arguments.value("--prices")) {
-    FIEL_TRY(options.prices, agent::parse_prices(*words));
-  }
-  FIEL_TRY(const std::string text, read_file(task.source_file, kMaxTask));
-  FIEL_TRY(const kernel::Skeleton skeleton, native_skeleton(task.source_file));
-  ChosenModel* model = chosen.model.get();
-  chosen.proposer = std::make_unique<search::ModelProposer>(
-      *model->model, text, kernel::bare_skeleton(skeleton), options,
-      [model](uint32_t answers) { model->skip(answers); });
-  return chosen;
-}
 
 Result<search::StrategyOptions> strategy_options(const Arguments& arguments) {
   search::StrategyOptions o;
@@ -142,9 +106,6 @@ Result<Plan> plan_of(const Arguments& arguments) {
                   "fiel search tasks/softmax.toml --strategy climb --budget 30");
     plan.arguments = arguments;
     plan.task_path = arguments.positional[0];
-    if (task::is_torch_task(plan.task_path))
-      return fail(ErrorCode::usage, "searches are for native tasks (.toml), this is a PyTorch task",
-                  "a model works at it with: fiel agent " + printable(plan.task_path, 200));
     FIEL_TRY(plan.strategy, word_value(arguments, "--strategy", search::strategy_names(), "climb"));
   }
   FIEL_TRY(plan.options, strategy_options(plan.arguments));
@@ -153,9 +114,11 @@ Result<Plan> plan_of(const Arguments& arguments) {
   return plan;
 }
 
-search::FielJudgeOptions judge_options(const Arguments& arguments, const task::Task& task) {
+search::FielJudgeOptions judge_options(const Arguments& arguments, const SearchTask& task,
+                                       agent::KernelForm form) {
   search::FielJudgeOptions o;
-  o.task = task.source_file;
+  o.task = task.path;
+  o.form = form;
   o.device = arguments.value("--device").value_or("");
   o.python = arguments.value("--python").value_or("");
   o.budget = arguments.value("--judge-budget").value_or("quick");
@@ -163,7 +126,7 @@ search::FielJudgeOptions judge_options(const Arguments& arguments, const task::T
   if (const auto words = arguments.value("--judge"))
     for (const std::string_view word : split(*words, ' '))
       if (!word.empty()) o.more.emplace_back(word);
-  for (const task::ShapeSet& s : task.shape_sets) o.visible_shapes.push_back(s.name);
+  o.visible_shapes = agent::visible_shapes(task.path);
   return o;
 }
 
@@ -188,8 +151,14 @@ std::string line_of(const search::Candidate& c) {
                      c.outcome.status, score_text(c.outcome), c.note);
 }
 
+/// As the store names it: what it is shows in the ending.
+std::string name_of(const search::Candidate& c, const SearchTask& task, agent::KernelForm form) {
+  const agent::KernelForm is = task.is_torch() ? agent::form_of(c.source, form) : form;
+  return fmt::format("{:04}{}", c.number, fs::path(agent::file_name_of(is)).extension().string());
+}
+
 search::SearchOptions search_options(const Plan& plan, const Context& context, Keeper* keeper,
-                                     const task::Task& task, const std::string& task_source) {
+                                     const SearchTask& task, agent::KernelForm form) {
   search::SearchOptions o;
   o.budget = plan.budget;
   o.seed = plan.options.seed;
@@ -202,16 +171,15 @@ search::SearchOptions search_options(const Plan& plan, const Context& context, K
     context.story(fmt::format("      not judged: {}\n", printable(why, 300)));
   };
   if (keeper != nullptr)
-    o.keep = [keeper, &task, &task_source](const search::Candidate& c) {
+    o.keep = [keeper, &task, form](const search::Candidate& c) {
       return keeper->store.keep_step(
-          keeper->run.id,
-          {task.source_file, fmt::format("{:04}.cu", c.number), task.name, std::nullopt},
-          search::evidence_of(c, task_source, now_ms()), search::lineage_of(c));
+          keeper->run.id, {task.path, name_of(c, task, form), task.name, std::nullopt},
+          search::evidence_of(c, task.text, now_ms()), search::lineage_of(c));
     };
   return o;
 }
 
-std::string title_of(const Plan& plan, const task::Task& task, const std::string& proposer) {
+std::string title_of(const Plan& plan, const SearchTask& task, const std::string& proposer) {
   return fmt::format("{}: {}, {}", task.name, plan.strategy, proposer);
 }
 
@@ -261,8 +229,8 @@ void report(const search::SearchResult& r, const Plan& plan, const std::string& 
 
 Result<int> run(const Arguments& arguments, const Context& context) {
   FIEL_TRY(Plan plan, plan_of(arguments));
-  FIEL_TRY(const task::Task task, task::load_task(plan.task_path));
-  FIEL_TRY(const std::string task_source, read_file(plan.task_path, kMaxTask));
+  FIEL_TRY(const SearchTask task, load_search_task(plan.task_path));
+  FIEL_TRY(const agent::KernelForm form, asked_form(plan.arguments, task));
   FIEL_TRY(const auto strategy, search::make_strategy(plan.strategy, plan.options));
   FIEL_TRY(const ChosenProposer chosen, proposer_of(plan.arguments, context, task));
   const std::string& proposer = chosen.proposer->name();
@@ -271,7 +239,7 @@ Result<int> run(const Arguments& arguments, const Context& context) {
              begin(plan.arguments, plan.task_path,
                    {plan.strategy, proposer, plan.budget,
                     Json::object({{"task", plan.task_path},
-                                  {"task_digest", sha256_hex(task_source)},
+                                  {"task_digest", sha256_hex(task.text)},
                                   {"device", plan.arguments.value("--device").value_or("")},
                                   {"seed", std::to_string(plan.options.seed)}})}));
     plan.keeper.emplace(std::move(keeper));
@@ -279,9 +247,9 @@ Result<int> run(const Arguments& arguments, const Context& context) {
   Keeper* keeper = plan.keeper ? &*plan.keeper : nullptr;
   const std::string name = keeper != nullptr ? keeper->run.name : "";
   if (keeper != nullptr) context.story(fmt::format("fiel: run {}\n", name));
-  search::FielJudge judge(judge_options(plan.arguments, task));
+  search::FielJudge judge(judge_options(plan.arguments, task, form));
   search::Search search(*strategy, *chosen.proposer, judge,
-                        search_options(plan, context, keeper, task, task_source));
+                        search_options(plan, context, keeper, task, form));
   search.restore(std::move(plan.history));
   auto result = search.run();
   if (keeper != nullptr) {
@@ -298,8 +266,10 @@ std::vector<Flag> flags() {
   std::vector<Flag> all = {
       {"--strategy", "NAME", "best-of-n, refine, scale, evolve, beam, climb (default)"},
       {"--proposer", "NAME", "scripted (default: templates, no model), llm"},
+      {"--kind", "cu|py",
+       "what a model is asked for: bare .cu, or for PyTorch tasks a .py with ModelNew (default)"},
       {"--budget", "N", "judged kernels (30)"},
-      {"--device", "NAME", "virtual, cuda:N"},
+      {"--device", "NAME", "virtual, cpu (PyTorch tasks), cuda:N"},
       {"--judge-budget", "NAME", "of each judgement: quick (default), standard, thorough"},
       {"--judge", "WORDS", "further flags of fiel judge: '--baselines default --time-budget 20'"},
       {"--seed", "N", "of the search's own draws (1)"},
@@ -328,8 +298,9 @@ Command search_command() {
   return {
       {"search", "TASK", "many kernels for one task, by a strategy under a budget", flags(),
        "Budgets are counted in judged kernels. On a GPU kernels are compared by their measured\n"
-       "ratio; on the virtual GPU by a stand-in that says nothing about time. Each kernel is "
-       "kept\n"
+       "ratio; on the virtual GPU by a stand-in that says nothing about time; PyTorch tasks "
+       "without\n"
+       "a GPU have right and wrong alone, and templates are of native tasks. Each kernel is kept\n"
        "with its parents; a search that was killed goes on with --resume RUN. The best kernel is\n"
        "judged once more."},
       run};

@@ -29,9 +29,6 @@ constexpr int kMaxDevice = 255;
 /// The oracle, and eager and compiled baselines under three policies.
 constexpr size_t kIdleWorkers = 8;
 
-/// The driver's control device: without it there is no GPU to ask for.
-bool has_gpu() { return ::access("/dev/nvidiactl", R_OK | W_OK) == 0; }
-
 Result<std::vector<std::string>> chosen_of(const Arguments& arguments, const char* flag,
                                            std::vector<std::string> usual,
                                            const std::vector<std::string>& known) {
@@ -78,12 +75,7 @@ Result<torch::TorchRequest> request_of(const Arguments& arguments, const JudgePa
   if (!arguments.has("--self")) r.kernel_path = pair.kernel;
   FIEL_TRY(const auto device, device_of(arguments));
   r.device = device ? *device : has_gpu() ? "cuda:0" : r.is_bare() ? "virtual" : "cpu";
-  if (r.on_virtual() && !r.is_bare())
-    return fail(ErrorCode::usage, "a Python module runs in PyTorch, not on the virtual device",
-                "--device cpu or --device cuda:0");
-  if (r.device == "cpu" && r.is_bare())
-    return fail(ErrorCode::usage, "a bare kernel runs on the virtual device or a GPU",
-                "--device virtual or --device cuda:0");
+  FIEL_TRY_STATUS(r.check_device());
   FIEL_TRY(r.mode, word_value(arguments, "--mode", {"train", "eval"}, "train"));
   FIEL_TRY(const std::string track,
            word_value(arguments, "--track", {"any", "own", "libraries"}, "any"));
@@ -148,6 +140,8 @@ torch::Workers workers_for(const torch::TorchRequest& request, const judge::Judg
 }
 
 }  // namespace
+
+bool has_gpu() { return ::access("/dev/nvidiactl", R_OK | W_OK) == 0; }
 
 Result<std::optional<std::string>> device_of(const Arguments& arguments) {
   const auto word = arguments.value("--device");

@@ -24,6 +24,9 @@ namespace fiel::cli {
 /// "virtual", "cpu" or "cuda:N"; "cuda" is cuda:0. Nothing where --device was not given.
 Result<std::optional<std::string>> device_of(const Arguments& arguments);
 
+/// The driver's control device is there: without it there is no GPU to ask for.
+bool has_gpu();
+
 class TorchJudging {
  public:
   explicit TorchJudging(const Arguments& arguments);

@@ -3,21 +3,24 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include "agent/tools/schema.h"
 #include "agent/workspace/feedback.h"
+#include "agent/workspace/kernel_text.h"
 #include "base/text.h"
 #include "judge/codes.h"
 #include "task/symbols.h"
 #include "task/task.h"
+#include "task/torch_task.h"
 
 namespace fiel::mcp {
 namespace {
 
 namespace fs = std::filesystem;
-using agent::object_schema, agent::property;
+using agent::KernelForm, agent::object_schema, agent::property;
 
-constexpr size_t kMaxTasks = 2000, kMaxKernelBytes = 2u << 20;
+constexpr size_t kMaxTasks = 2000, kMaxKernelBytes = 2u << 20, kMaxTaskBytes = 1u << 20;
 constexpr int64_t kDefaultWait_s = 30, kMaxWait_s = 300;
 
 Json tool(const char* name, const char* description, Json input, Json output, bool reads) {
@@ -32,7 +35,9 @@ Json tool(const char* name, const char* description, Json input, Json output, bo
 Json kernel_input() {
   return object_schema(
       {{"task", property("string", "a name that list_tasks gives")},
-       {"kernel", property("string", "the whole text of a .cu file that defines fiel_run")},
+       {"kernel", property("string",
+                           "the whole text of a .cu file that defines fiel_run or, for a PyTorch "
+                           "task, of a .py file that defines ModelNew")},
        {"wait_s", property("integer",
                            "how long to wait for the end before a job_id is given "
                            "instead: at most 300, 30 if left out")}},
@@ -76,8 +81,11 @@ Json make_list() {
                                      {"cancel", property("boolean", "end it")}},
                                     {"job_id"}),
                       job_output(), false));
-  list.push_back(tool("list_tasks", "The tasks that kernels can be written for.",
-                      object_schema({}, {}),
+  list.push_back(tool("list_tasks", "The tasks that kernels can be written for; of one, its text.",
+                      object_schema({{"task", property("string",
+                                                       "only this one, with its file's "
+                                                       "text")}},
+                                    {}),
                       object_schema({{"tasks", Json::object({{"type", "array"}})},
                                      {"text", property("string", "for reading")}},
                                     {"tasks", "text"}),
@@ -106,6 +114,34 @@ int64_t wait_ms(const Json& arguments) {
   return std::clamp<int64_t>(arguments["wait_s"].as_int(kDefaultWait_s), 0, kMaxWait_s) * 1000;
 }
 
+bool is_plain(std::string_view name) {
+  return !name.empty() && name.size() <= 100 &&
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; });
+}
+
+/// Of native tasks and of PyTorch's: what a name without one may mean, in this order.
+constexpr std::array<std::string_view, 2> kEndings = {".toml", ".py"};
+std::string_view ending_of(const std::string& name) {
+  for (const std::string_view ending : kEndings)
+    if (name.ends_with(ending)) return ending;
+  return "";
+}
+
+/// One entry of list_tasks; null where the file is no task.
+Json described(const fs::path& file, std::string name) {
+  if (file.extension() == ".py") {
+    if (!task::is_torch_task(file)) return {};
+    return Json::object({{"name", std::move(name)}, {"description", "a PyTorch task"}});
+  }
+  const auto task = task::load_task(file.string());
+  if (!task) return {};
+  name.resize(name.size() - kEndings[0].size());
+  return Json::object({{"name", std::move(name)},
+                       {"description", task->description},
+                       {"expression", std::string(trim(task->expression))}});
+}
+
 }  // namespace
 
 const Json& Tools::list() {
@@ -114,17 +150,59 @@ const Json& Tools::list() {
 }
 
 Result<fs::path> Tools::task_path(const std::string& name) const {
-  const std::string stem = name.ends_with(".toml") ? name.substr(0, name.size() - 5) : name;
-  const bool plain = !stem.empty() && stem.size() <= 100 &&
-                     std::all_of(stem.begin(), stem.end(), [](unsigned char c) {
-                       return std::isalnum(c) || c == '_' || c == '-';
-                     });
-  const fs::path path = options_.task_folder / (stem + ".toml");
+  const std::string_view ending = ending_of(name);
+  const std::string stem = name.substr(0, name.size() - ending.size());
+  const size_t slash = stem.find('/');
+  const bool plain = slash == std::string::npos
+                         ? is_plain(stem)
+                         : is_plain(stem.substr(0, slash)) && is_plain(stem.substr(slash + 1));
   std::error_code error;
-  if (!plain || !fs::is_regular_file(path, error))
-    return fail(ErrorCode::not_found, fmt::format("there is no task '{}'", printable(name, 80)),
-                "list_tasks has them");
-  return path;
+  for (const std::string_view e : kEndings) {
+    const fs::path path = options_.task_folder / (stem + std::string(e));
+    const bool meant = plain && (ending.empty() || ending == e);
+    if (meant && fs::is_regular_file(path, error)) return path;
+  }
+  return fail(ErrorCode::not_found, fmt::format("there is no task '{}'", printable(name, 80)),
+              "list_tasks has them");
+}
+
+Status Tools::prepare(Job& job, const fs::path& task, const std::string& kernel) const {
+  const bool torch = task.extension() == ".py";
+  KernelForm form = KernelForm::cu;
+  if (torch) {
+    FIEL_TRY_STATUS(task::load_torch_task(task).map([](auto&&) {}));
+    const bool module = options_.device != "virtual";
+    form = agent::form_of(kernel, module ? KernelForm::python : KernelForm::cu);
+    FIEL_TRY_STATUS(agent::runs_on(form, options_.device));
+  } else {
+    FIEL_TRY_STATUS(task::load_task(task.string()).map([](auto&&) {}));
+  }
+  if (job.tool == "profile" && torch)
+    return fail(ErrorCode::unsupported, "profiles are of bare kernels for native tasks",
+                "bench names the kernels that a module launches, with their times");
+  FIEL_TRY(TempDir folder, TempDir::create("fiel-mcp"));
+  job.folder = std::make_shared<TempDir>(std::move(folder));
+  const std::string file = (job.folder->path() / agent::file_name_of(form)).string();
+  FIEL_TRY_STATUS(write_file_atomic(file, kernel));
+  job.visible_shapes = agent::visible_shapes(task);
+  job.words = words_of(job.tool, task.string(), file);
+  return {};
+}
+
+std::vector<std::string> Tools::words_of(const std::string& tool, const std::string& task,
+                                         const std::string& kernel) const {
+  if (tool == "profile") return {"profile", task, kernel};
+  std::vector<std::string> words;
+  std::error_code error;
+  if (tool == "compile")
+    words = {"mcp", "--compile", kernel, "--for", fs::absolute(task, error).string()};
+  else
+    words = {"judge", task, kernel, "--json", "--budget", tool == "verify" ? "quick" : "standard"};
+  if (tool == "verify" || tool == "bench") words.push_back("--no-store");
+  if (!options_.device.empty()) words.insert(words.end(), {"--device", options_.device});
+  if (!options_.python.empty()) words.insert(words.end(), {"--python", options_.python});
+  if (tool != "compile") words.insert(words.end(), options_.more.begin(), options_.more.end());
+  return words;
 }
 
 ToolAnswer Tools::judge(const std::string& name, const Json& arguments) {
@@ -135,29 +213,10 @@ ToolAnswer Tools::judge(const std::string& name, const Json& arguments) {
   const bool judges = name != "compile" && name != "profile";
   if (judges && judged_ >= options_.max_judged)
     return failure(fmt::format("no judgements are left: {} kernels were judged", judged_));
-  const auto task = task::load_task(path->string());
-  if (!task) return failure(to_string(task.error()));
-  auto folder = TempDir::create("fiel-mcp");
-  if (!folder) return failure(to_string(folder.error()));
   Job job;
   job.tool = name;
-  job.folder = std::make_shared<TempDir>(std::move(*folder));
-  const std::string file = (job.folder->path() / "kernel.cu").string();
-  if (const auto written = write_file_atomic(file, kernel); !written)
-    return failure(to_string(written.error()));
-  for (const task::ShapeSet& s : task->shape_sets) job.visible_shapes.push_back(s.name);
-  if (name == "compile") {
-    job.words = {"mcp", "--compile", file};
-  } else if (name == "profile") {
-    job.words = {"profile", path->string(), file};
-  } else {
-    job.words = {"judge",  path->string(), file,
-                 "--json", "--budget",     name == "verify" ? "quick" : "standard"};
-    if (name != "submit") job.words.push_back("--no-store");
-    if (!options_.device.empty()) job.words.insert(job.words.end(), {"--device", options_.device});
-    if (!options_.python.empty()) job.words.insert(job.words.end(), {"--python", options_.python});
-    job.words.insert(job.words.end(), options_.more.begin(), options_.more.end());
-  }
+  if (const Status ready = prepare(job, *path, kernel); !ready)
+    return failure(to_string(ready.error()));
   auto id = jobs_.start(std::move(job));
   if (!id) return failure(to_string(id.error()));
   judged_ += judges;
@@ -246,24 +305,48 @@ ToolAnswer Tools::explain(const Json& arguments) const {
   return a;
 }
 
-ToolAnswer Tools::list_tasks() const {
-  std::vector<std::string> files;
-  std::error_code error;
-  for (fs::directory_iterator it(options_.task_folder, error), end; !error && it != end;
-       it.increment(error))
-    if (it->path().extension() == ".toml" && files.size() < kMaxTasks)
-      files.push_back(it->path().string());
+std::vector<fs::path> Tools::task_files() const {
+  std::vector<fs::path> files, folders = {options_.task_folder};
+  for (size_t i = 0; i < folders.size(); ++i) {
+    std::error_code error;
+    const fs::path folder = folders[i];
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+      const bool task = !ending_of(it->path().filename().string()).empty();
+      std::error_code unknown;
+      if (task && files.size() < kMaxTasks)
+        files.push_back(it->path());
+      else if (i == 0 && folders.size() < kMaxTasks && it->is_directory(unknown))
+        folders.push_back(it->path());
+    }
+  }
   std::sort(files.begin(), files.end());
+  return files;
+}
+
+ToolAnswer Tools::list_tasks(const Json& arguments) const {
+  std::vector<fs::path> files;
+  const bool one = arguments["task"].is_string();
+  if (one) {
+    const auto path = task_path(arguments["task"].as_string());
+    if (!path) return failure(to_string(path.error()));
+    files = {*path};
+  } else {
+    files = task_files();
+  }
   ToolAnswer a;
   Json tasks = Json::array();
-  for (const std::string& file : files) {
-    const auto task = task::load_task(file);
-    if (!task) continue;
-    const std::string stem = fs::path(file).stem().string();
-    tasks.push_back(Json::object({{"name", stem},
-                                  {"description", task->description},
-                                  {"expression", std::string(trim(task->expression))}}));
-    a.text += fmt::format("{}: {}\n", stem, task->description);
+  for (const fs::path& file : files) {
+    const fs::path relative = file.lexically_relative(options_.task_folder);
+    Json task = described(file, relative.string());
+    if (task.is_null()) continue;
+    a.text += fmt::format("{}: {}\n", task["name"].as_string(), task["description"].as_string());
+    if (one) {
+      const auto text = read_file(file, kMaxTaskBytes);
+      if (!text) return failure(to_string(text.error()));
+      task["source"] = *text;
+      a.text += "\n" + *text;
+    }
+    tasks.push_back(std::move(task));
   }
   a.structured = Json::object({{"tasks", std::move(tasks)}, {"text", a.text}});
   return a;
@@ -284,7 +367,7 @@ ToolAnswer Tools::call(const std::string& name, const Json& arguments) {
   if (const std::string wrong = agent::misfit((*it)["inputSchema"], arguments); !wrong.empty())
     return failure(wrong, false);
   if (name == "explain") return explain(arguments);
-  if (name == "list_tasks") return list_tasks();
+  if (name == "list_tasks") return list_tasks(arguments);
   if (name == "job") return job(arguments);
   return judge(name, arguments);
 }

@@ -4,8 +4,8 @@
 //   const ToolAnswer a = tools.call("verify", arguments);       // at once, or a job's handle
 //   tools.answer_of(*jobs.find(a.job));                         // once it has ended
 //
-// Kernels come as text. Tasks are files of one folder, by name: no path leads out of it. A tool
-// that fails is an answer with `failed`, not an error of the protocol.
+// Kernels come as text. Tasks are files of one folder and of the folders in it, by name: no path
+// leads out of it. A tool that fails is an answer with `failed`, not an error of the protocol.
 #pragma once
 
 #include <filesystem>
@@ -45,7 +45,12 @@ class Tools {
  private:
   ToolAnswer judge(const std::string& tool, const Json& arguments);
   ToolAnswer explain(const Json& arguments) const;
-  ToolAnswer list_tasks() const;
+  ToolAnswer list_tasks(const Json& arguments) const;
+  /// What is begun for a call: the kernel in a folder of its own, and the words.
+  Status prepare(Job& job, const std::filesystem::path& task, const std::string& kernel) const;
+  std::vector<std::string> words_of(const std::string& tool, const std::string& task,
+                                    const std::string& kernel) const;
+  std::vector<std::filesystem::path> task_files() const;
   ToolAnswer job(const Json& arguments);
   Result<std::filesystem::path> task_path(const std::string& name) const;
 

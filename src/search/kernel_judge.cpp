@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "agent/workspace/feedback.h"
+#include "agent/workspace/kernel_text.h"
 #include "base/files.h"
 #include "base/text.h"
 
@@ -82,9 +83,19 @@ void FielJudge::add_stand_in(const std::string& kernel_path, Outcome& o) const {
   o.feedback += agent::bounded_lines(text, kMaxCauses, 2000);
 }
 
+agent::KernelForm FielJudge::form_of(const std::string& source) const {
+  return is_torch() ? agent::form_of(source, options_.form) : agent::KernelForm::cu;
+}
+
+std::string FielJudge::refusal(const std::string& source) const {
+  if (!is_torch()) return "";
+  const Status runs = agent::runs_on(form_of(source), options_.device);
+  return runs ? "" : runs.error().what;
+}
+
 Result<Outcome> FielJudge::judge(const std::string& source) {
   FIEL_TRY(const TempDir folder, TempDir::create("fiel-search"));
-  const std::string path = (folder.path() / "kernel.cu").string();
+  const std::string path = (folder.path() / agent::file_name_of(form_of(source))).string();
   FIEL_TRY_STATUS(write_file_atomic(path, source));
   std::vector<std::string> words = {"judge",      options_.task, path,           "--json",
                                     "--no-store", "--budget",    options_.budget};
@@ -115,7 +126,7 @@ Result<Outcome> FielJudge::judge(const std::string& source) {
     o.score = f.entry.ratio;
     o.score_low = f.entry.ratio_low;
   }
-  if (o.correct() && !on_a_gpu()) add_stand_in(path, o);
+  if (o.correct() && !on_a_gpu() && !is_torch()) add_stand_in(path, o);
   o.judge_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
                    std::chrono::steady_clock::now() - begun)
                    .count();

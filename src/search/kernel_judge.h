@@ -6,13 +6,15 @@
 // Each kernel is judged in a fresh `fiel` process by its own file. On a GPU the score is the
 // measured ratio; on the virtual GPU, which has no time, it is a stand-in from the profile: the
 // bytes that a call must move over what it was counted to do (sectors, instructions), the mean of
-// the task's small shapes. A stand-in is never called a speed-up.
+// the task's small shapes. A stand-in is never called a speed-up. Kernels of a PyTorch task are
+// modules (ModelNew) or bare .cu, told apart by what they hold; without a GPU they have no score.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "agent/workspace/layout.h"
 #include "base/process.h"
 #include "base/result.h"
 #include "search/candidate.h"
@@ -24,11 +26,14 @@ class KernelJudge {
   virtual ~KernelJudge() = default;
   /// An error where the judge could not judge: the machine's fault, not the kernel's.
   virtual Result<Outcome> judge(const std::string& source) = 0;
+  /// Why this is nothing that it could judge; empty: it is.
+  virtual std::string refusal(const std::string&) const { return ""; }
 };
 
 struct FielJudgeOptions {
-  std::string task;
-  std::string device;  ///< as --device; empty: the default
+  std::string task;                                ///< a .toml, or a .py in KernelBench's format
+  agent::KernelForm form = agent::KernelForm::cu;  ///< of what says neither, for a PyTorch task
+  std::string device;                              ///< as --device; empty: the default
   std::string python;
   std::string budget = "quick";
   std::vector<std::string> more;  ///< further words of `fiel judge`
@@ -43,8 +48,11 @@ class FielJudge : public KernelJudge {
  public:
   explicit FielJudge(FielJudgeOptions options);
   Result<Outcome> judge(const std::string& source) override;
+  std::string refusal(const std::string& source) const override;
 
  private:
+  bool is_torch() const { return options_.task.ends_with(".py"); }
+  agent::KernelForm form_of(const std::string& source) const;
   bool on_a_gpu() const { return options_.device.starts_with("cuda"); }
   void add_stand_in(const std::string& kernel_path, Outcome& o) const;
   FielJudgeOptions options_;

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
+#include "agent/workspace/kernel_text.h"
 #include "base/text.h"
 
 namespace fiel::search {
 namespace {
+
+using agent::KernelForm;
 
 constexpr size_t kSummaryLines = 24;
 constexpr size_t kShownKernelBytes = 32'000;
@@ -22,8 +25,27 @@ constexpr const char* kSystem =
     "and defines fiel_run, takes every size from its tensors, launches on the stream it is given,\n"
     "writes every element of every output and returns 0. No libraries, no text after the block.";
 
+constexpr const char* kModuleSystem =
+    "You write GPU kernels for PyTorch. A judge builds what you write, runs it on inputs that you "
+    "do\n"
+    "not see, and times it. Answer with one short line that begins with 'note:' and says what "
+    "this\n"
+    "version tries, then with the whole file in one ```python block. The file defines ModelNew "
+    "with\n"
+    "the constructor and the forward of the task's Model; parameters and buffers keep their names, "
+    "so\n"
+    "that weights can be copied. CUDA comes in by torch.utils.cpp_extension.load_inline, or by "
+    "Triton.\n"
+    "No result is kept from one call to the next, inputs stay as they are. No text after the "
+    "block.";
+
+constexpr const char* kOnCpu =
+    "\nIt is judged on the CPU: there is no GPU, no CUDA and no Triton, and nothing is timed.";
+
 std::string fenced(const std::string& source) {
-  return "```cuda\n" + printable(source, kShownKernelBytes) + "\n```\n";
+  const bool python = agent::form_of(source, KernelForm::cu) == KernelForm::python;
+  return fmt::format("```{}\n{}\n```\n", python ? "python" : "cuda",
+                     printable(source, kShownKernelBytes));
 }
 
 std::string result_of(const Candidate& c) {
@@ -73,7 +95,8 @@ const char* instruction(Operation operation) {
 }  // namespace
 
 std::string ModelProposer::prompt(const Request& q) const {
-  std::string text = fmt::format("# Task\n\n```toml\n{}\n```\n\n", task_text_);
+  std::string text = fmt::format("# Task\n\n```{}\n{}\n```\n\n",
+                                 options_.torch_task ? "python" : "toml", task_text_);
   if (q.parents.empty()) text += fmt::format("# How the file begins\n\n{}\n", fenced(skeleton_));
   if (q.operation == Operation::refine)
     text += fmt::format("# What was tried\n\n{}\n", summary(q.history));
@@ -85,11 +108,16 @@ std::string ModelProposer::prompt(const Request& q) const {
   return text + instruction(q.operation);
 }
 
+std::string ModelProposer::system_prompt() const {
+  if (options_.form == KernelForm::cu) return kSystem;
+  return std::string(kModuleSystem) + (options_.on_cpu ? kOnCpu : "");
+}
+
 Answer ModelProposer::propose(const Request& q) {
   Answer answer;
   answer.spent.proposals = 1;
   agent::ChatRequest request;
-  request.system = kSystem;
+  request.system = system_prompt();
   request.messages = {agent::user_message(prompt(q))};
   request.max_output_tokens = options_.max_output_tokens;
   const agent::Completion reply = model_.complete(request);
@@ -103,7 +131,7 @@ Answer ModelProposer::propose(const Request& q) {
   answer.spent.input_tokens = meter.input_tokens();
   answer.spent.output_tokens = meter.output_tokens();
   answer.spent.cost = meter.money().value_or(0);
-  std::string kernel = kernel_in(reply->message.text);
+  std::string kernel = kernel_in(reply->message.text, options_.form);
   if (kernel.empty()) {
     answer.why = "the answer holds no kernel";
     return answer;
@@ -112,7 +140,8 @@ Answer ModelProposer::propose(const Request& q) {
   return answer;
 }
 
-std::string kernel_in(std::string_view answer) {
+std::string kernel_in(std::string_view answer, KernelForm form) {
+  const std::string_view entry = form == KernelForm::cu ? "fiel_run" : "ModelNew";
   std::string_view best;
   bool best_defines = false;
   bool inside = false;
@@ -121,7 +150,7 @@ std::string kernel_in(std::string_view answer) {
     const size_t end = std::min(answer.find('\n', at), answer.size());
     if (trim(answer.substr(at, end - at)).starts_with("```")) {
       const std::string_view block = inside ? answer.substr(begin, at - begin) : "";
-      const bool defines = block.find("fiel_run") != std::string_view::npos;
+      const bool defines = block.find(entry) != std::string_view::npos;
       // Of several versions in one answer the last is the one that is meant.
       if (inside && (defines || (!best_defines && block.size() > best.size())))
         best = block, best_defines = defines;

@@ -13,11 +13,15 @@
 
 #include "agent/model/cost.h"
 #include "agent/model/message.h"
+#include "agent/workspace/layout.h"
 #include "search/proposer.h"
 
 namespace fiel::search {
 
 struct ModelProposerOptions {
+  agent::KernelForm form = agent::KernelForm::cu;  ///< what is asked for
+  bool torch_task = false;                         ///< the task's text is Python
+  bool on_cpu = false;                             ///< a module that finds no GPU
   uint32_t max_output_tokens = 16'384;
   std::optional<agent::Prices> prices;
 };
@@ -42,14 +46,16 @@ class ModelProposer : public Proposer {
 
  private:
   std::string prompt(const Request& request) const;
+  std::string system_prompt() const;
   agent::Model& model_;
   std::string task_text_, skeleton_;
   ModelProposerOptions options_;
   std::function<void(uint32_t)> skip_;
 };
 
-/// The last fenced block that defines fiel_run, else the longest; empty where there is none.
-std::string kernel_in(std::string_view answer);
+/// The last fenced block that names what a kernel of that form defines, fiel_run or ModelNew, else
+/// the longest; empty where there is none.
+std::string kernel_in(std::string_view answer, agent::KernelForm form = agent::KernelForm::cu);
 /// The line that begins with "note:", bounded; else the first words of the answer.
 std::string note_in(std::string_view answer);
 

@@ -2,7 +2,8 @@
 //
 //   if (const auto n = likeness(source, history, Novelty::words); n.share > kTooAlike) reject();
 //
-// Comments and space do not count. `words`: the share of five-word pieces that both have (Jaccard).
+// Comments and space do not count; in a PyTorch module indentation does. `words`: the share of
+// five-word pieces that both have (Jaccard).
 #pragma once
 
 #include <string>
@@ -21,7 +22,7 @@ Likeness likeness(const std::string& source, const History& history, Novelty nov
 /// Beyond this a kernel is no new one: one number changed in some hundred words stays below.
 inline constexpr double kTooAlike = 0.995;
 
-/// The words of a C++ text, without comments.
+/// The words of a kernel without comments: of CUDA, or of Python where it defines ModelNew.
 std::vector<std::string> words_of(std::string_view source);
 
 }  // namespace fiel::search

@@ -15,7 +15,11 @@ std::string_view name_of(Ended ended) {
   return names[static_cast<size_t>(ended)];
 }
 
-bool Search::is_new(const Proposal& proposal, std::string& why) const {
+bool Search::is_worth_judging(const Proposal& proposal, std::string& why) const {
+  if (std::string no = judge_.refusal(proposal.source); !no.empty()) {
+    why = std::move(no);
+    return false;
+  }
   const Likeness like = likeness(proposal.source, history_, proposer_.novelty());
   if (like.share < kTooAlike) return true;
   why = fmt::format("as good as kernel {} ({:.1f} % alike)", like.number, 100 * like.share);
@@ -61,7 +65,7 @@ Result<std::optional<Ended>> Search::step() {
     return std::optional(Ended::proposer_failed);
   }
   std::string why = answer.why;
-  if (answer.proposal && is_new(*answer.proposal, why))
+  if (answer.proposal && is_worth_judging(*answer.proposal, why))
     return take(plan, std::move(*answer.proposal));
   if (options_.on_miss) options_.on_miss(why);
   detail_ = why;

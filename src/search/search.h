@@ -55,7 +55,7 @@ class Search {
 
  private:
   Result<std::optional<Ended>> step();
-  bool is_new(const Proposal& proposal, std::string& why) const;
+  bool is_worth_judging(const Proposal& proposal, std::string& why) const;
   Result<std::optional<Ended>> take(const Plan& plan, Proposal proposal);
   Result<SearchResult> finish(Ended ended);
 

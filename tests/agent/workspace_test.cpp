@@ -251,6 +251,17 @@ TEST_F(WorkspaceTest, WhereAHiddenShapeFailsTheVisibleOnesAreJudgedApart) {
   }
 }
 
+TEST(Feedback, WhereNoCompilerSpokeTheReasonIsTold) {
+  for (const char* output : {"", "\\n"}) {
+    const Feedback f = feedback_of(
+        *Json::parse(
+            std::string(R"({"status": "compile_error", "reason": "it defines no ModelNew",)") +
+            R"( "compiler_output": ")" + output + R"("})"),
+        {});
+    EXPECT_EQ(f.text, "verdict: compile_error\nit defines no ModelNew\n");
+  }
+}
+
 TEST(Feedback, CompilerOutputIsFortyLinesAtMost) {
   std::string log;
   for (int i = 0; i < 5000; ++i) log += "kernel.cu(" + std::to_string(i) + "): error: no\x1b[31m\n";

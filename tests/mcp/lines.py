@@ -6,6 +6,7 @@ usage: lines.py FIEL SOURCE_DIR
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ import time
 import unittest
 
 FIEL, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+SCALED_SUM = SOURCE / "examples/torch/scaled_sum"
 RIGHT = (SOURCE / "examples/softmax/simple.cu").read_text()
 TASK = """
 name = "softmax"
@@ -26,14 +28,16 @@ odd = { N = 3, C = 37 }
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 
 
-class Lines(unittest.TestCase):
+class Server(unittest.TestCase):
+    words = []
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         (self.folder / "softmax.toml").write_text(TASK)
         env = {**os.environ, "FIEL_STORE": str(self.folder / "store")}
-        self.server = subprocess.Popen([FIEL, "mcp", "--tasks", str(self.folder)], stdin=subprocess.PIPE,
+        self.server = subprocess.Popen([FIEL, "mcp", "--tasks", str(self.folder), *self.words], stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
         self.addCleanup(self.server.stdout.close)
         self.addCleanup(self.server.stdin.close)
@@ -51,6 +55,8 @@ class Lines(unittest.TestCase):
         self.send({"jsonrpc": "2.0", "id": number, "method": "tools/call",
                    "params": {"name": tool, "arguments": arguments, "_meta": META}})
 
+
+class Lines(Server):
     def test_garbage_is_answered_and_a_kernel_judged_after_it(self):
         for line in (b"{", b"\xff\x00", b"[1]", b"x" * (9 << 20)):
             self.send(line)
@@ -88,6 +94,38 @@ class Lines(unittest.TestCase):
         time.sleep(0.3)
         self.server.stdin.close()
         self.assertEqual(self.server.wait(timeout=60), 0)
+
+
+class TorchLines(Server):
+    words = ["--device", "cpu"]
+
+    def setUp(self):
+        python = [os.environ.get("FIEL_PYTHON", "python3"), "-c", "import torch"]
+        if subprocess.run(python, capture_output=True).returncode != 0:
+            self.skipTest("no Python with PyTorch: name one by FIEL_PYTHON")
+        super().setUp()
+        (self.folder / "torch").mkdir()
+        shutil.copy(SCALED_SUM / "task.py", self.folder / "torch" / "scaled_sum.py")
+
+    def ask(self, number, tool, **arguments):
+        self.call(number, tool, wait_s=300, **arguments)
+        return self.receive()["result"]
+
+    def test_modules_are_built_judged_and_kept(self):
+        wrong, right = ((SCALED_SUM / f"{name}.py").read_text() for name in ("ignores_alpha", "plain"))
+        self.call(1, "list_tasks", task="torch/scaled_sum")
+        [task] = self.receive()["result"]["structuredContent"]["tasks"]
+        self.assertEqual(task["source"], (SCALED_SUM / "task.py").read_text())
+        for tool, kernel, said in (("compile", "class ModelNew: broken =", "SyntaxError"), ("compile", right, "built in"),
+                                   ("verify", "import torch\n", "ModelNew"), ("verify", wrong, "worst element"),
+                                   ("bench", right, "not measured"), ("submit", right, "verdict: correct")):
+            r = self.ask(2, tool, task=task["name"], kernel=kernel)
+            self.assertIn(said, r["content"][0]["text"])
+            self.assertEqual(r["structuredContent"]["good"], kernel == right)
+        self.assertTrue((self.folder / "store/fiel.db").exists())
+        r = self.ask(3, "verify", task=task["name"], kernel=RIGHT)
+        self.assertTrue(r["isError"])
+        self.assertIn("bare kernel runs on the virtual device or a GPU", r["content"][0]["text"])
 
 
 if __name__ == "__main__":

@@ -236,6 +236,73 @@ TEST_F(ServerTest, NoTaskOutsideOfItsFolderIsRead) {
   EXPECT_TRUE(script_.started.empty());
 }
 
+class TorchServer : public ServerTest {
+ protected:
+  /// The answer to one call for `task` on `device`, whose words are then in `script_`.
+  Json call(const std::string& tool, const std::string& task, const std::string& kernel,
+            const std::string& device = "") {
+    Tools tools({.task_folder = std::string(FIEL_SOURCE_DIR) + "/tasks", .device = device}, jobs_);
+    Server server(tools, jobs_, "0.1");
+    server.take(plain(1, "tools/call",
+                      R"({"name":")" + tool + R"(","arguments":{"task":")" + task +
+                          R"(","kernel":")" + kernel + R"("}})"),
+                now_);
+    server.look(now_);
+    const auto out = server.outgoing();
+    return out.size() == 1 ? out[0]["result"] : Json();
+  }
+  static std::string text_of(const Json& r) { return r["content"].items()[0]["text"].as_string(); }
+  static constexpr const char* kModule = "class ModelNew:\\n  pass\\n";
+  static constexpr const char* kBare = "int fiel_run();";
+};
+
+TEST_F(TorchServer, BothFormsGoToTheJudgeByWhatTheyHold) {
+  for (const char* name : {"torch/linear_gelu", "torch/linear_gelu.py"})
+    EXPECT_EQ(call("verify", name, kModule)["structuredContent"]["status"].as_string(), "correct");
+  call("submit", "torch/linear_gelu", kBare, "cuda:1");
+  ASSERT_EQ(script_.started.size(), 3u);
+  const auto& words = script_.started[0];
+  EXPECT_EQ(words[0], "judge");
+  EXPECT_THAT(words[1], ::testing::EndsWith("tasks/torch/linear_gelu.py"));
+  EXPECT_THAT(words[2], ::testing::EndsWith("/kernel.py"));
+  EXPECT_THAT(script_.started[2][2], ::testing::EndsWith("/kernel.cu"));
+  EXPECT_THAT(script_.started[2], ::testing::Contains("cuda:1"));
+  call("compile", "torch/linear_gelu", kModule, "cpu");
+  EXPECT_THAT(script_.started.back(), ::testing::Contains("--for"));
+}
+
+TEST_F(TorchServer, WhatADeviceDoesNotRunIsAnsweredAndNotCounted) {
+  EXPECT_THAT(text_of(call("verify", "torch/linear_gelu", kBare, "cpu")), HasSubstr("bare kernel"));
+  EXPECT_THAT(text_of(call("verify", "torch/linear_gelu", kModule, "virtual")),
+              HasSubstr("Python module"));
+  EXPECT_THAT(text_of(call("profile", "torch/linear_gelu", kModule)), HasSubstr("native tasks"));
+  EXPECT_TRUE(script_.started.empty());
+}
+
+TEST_F(TorchServer, NamesLeadNowhereElse) {
+  for (const char* name :
+       {"torch/../softmax", "torch//linear_gelu", "/torch/linear_gelu", "torch/",
+        "torch/x/linear_gelu", "softmax.py", "torch/linear_gelu.toml", "./softmax"})
+    EXPECT_TRUE(call("verify", name, kModule)["isError"].as_bool()) << name;
+  EXPECT_TRUE(script_.started.empty());
+}
+
+TEST_F(TorchServer, OneTaskIsListedWithItsText) {
+  const auto listed = [&](const char* arguments) {
+    return ask(plain(1, "tools/call",
+                     std::string(R"({"name":"list_tasks","arguments":)") + arguments +
+                         "}"))["result"]["structuredContent"]["tasks"];
+  };
+  std::vector<std::string> names;
+  const Json all = listed("{}");
+  for (const Json& t : all.items()) names.push_back(t["name"].as_string());
+  EXPECT_THAT(names, ::testing::Contains("softmax"));
+  EXPECT_THAT(names, ::testing::Contains("torch/linear_gelu.py"));
+  const Json one = listed(R"({"task": "torch/linear_gelu.py"})");
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_THAT(one.items()[0]["source"].as_string(), HasSubstr("class Model(torch.nn.Module)"));
+}
+
 TEST_F(ServerTest, TheBudgetOfJudgementsEnds) {
   for (int i = 0; i < 3; ++i) ask(verify(i));
   const Json r = ask(verify(9));

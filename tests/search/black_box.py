@@ -18,6 +18,7 @@ import xml.etree.ElementTree
 FIEL, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 RIGHT = (SOURCE / "examples/softmax/simple.cu").read_text()
 WRONG = (SOURCE / "examples/softmax/missing_tail.cu").read_text()
+SCALED_SUM = SOURCE / "examples/torch/scaled_sum"
 
 # Small shapes: what is tested here is the search, not the judge.
 SMALL = """
@@ -54,6 +55,12 @@ class Case(unittest.TestCase):
 
     def search(self, *words, code=0):
         return json.loads(self.fiel("search", *words, "--json", code=code).stdout)
+
+    def script(self, *answers):
+        path = self.folder / "script.jsonl"
+        path.write_text("".join(json.dumps({"text": a, "usage": {"input_tokens": 1000, "output_tokens": 200}}) + "\n"
+                                for a in answers))
+        return str(path)
 
     def store(self, sql):
         with sqlite3.connect(self.folder / "store/fiel.db") as db:
@@ -204,12 +211,6 @@ class Scripted(Case):
 
 
 class Models(Case):
-    def script(self, *answers):
-        path = self.folder / "script.jsonl"
-        path.write_text("".join(json.dumps({"text": a, "usage": {"input_tokens": 1000, "output_tokens": 200}}) + "\n"
-                                for a in answers))
-        return str(path)
-
     @staticmethod
     def answer(note, source):
         return f"note: {note}\n```cuda\n{source}\n```\n"
@@ -242,11 +243,83 @@ class Models(Case):
             p = self.fiel("search", *task, *words, code=2)
             self.assertIn("error:", p.stderr, words)
 
-    def test_a_pytorch_task_is_refused_by_name(self):
-        for words in ([], ["--proposer", "llm", "--script", "answers.jsonl"]):
-            p = self.fiel("search", str(SOURCE / "examples/torch/scaled_sum/task.py"), *words, code=2)
+    def test_there_are_no_templates_of_pytorch_tasks(self):
+        task = str(SCALED_SUM / "task.py")
+        for words in ([], ["--proposer", "scripted"]):
+            p = self.fiel("search", task, *words, code=2)
             self.assertIn("this is a PyTorch task", p.stderr)
-            self.assertIn("fiel agent", p.stderr)
+            self.assertIn("--proposer llm", p.stderr)
+        # Who is asked for what the device or the task does not take hears of it before anything is asked.
+        for words in ([task, "--device", "cpu", "--kind", "cu"], [task, "--device", "virtual", "--kind", "py"],
+                      [self.task(), "--kind", "py"]):
+            self.fiel("search", *words, "--proposer", "llm", "--script", "none.jsonl", code=2)
+        self.assertFalse((self.folder / "store").exists())
+
+
+class TorchTasks(Case):
+    """Modules and bare kernels of a PyTorch task. Nothing is timed here: right or wrong is all that there is."""
+    WRONG_MODULE, RIGHT_MODULE = ((SCALED_SUM / f"{name}.py").read_text() for name in ("ignores_alpha", "plain"))
+    BARE = """#include <fiel/kernel.h>
+__global__ void scaled(const float* a, const float* b, float* y, long long n) {
+  const long long i = blockIdx.x * 256LL + threadIdx.x;
+  if (i < n) y[i] = 2.f * a[i] + b[i];
+}
+FIEL_KERNEL int fiel_run(const fiel_tensor* inputs, int, fiel_tensor* outputs, int, cudaStream_t stream) {
+  const long long n = inputs[0].shape[0] * inputs[0].shape[1];
+  scaled<<<(n + 255) / 256, 256, 0, stream>>>(fiel_data(const float, inputs[0]), fiel_data(const float, inputs[1]),
+                                             fiel_data(float, outputs[0]), n);
+  return 0;
+}
+"""
+
+    def setUp(self):
+        super().setUp()
+        words = [os.environ.get("FIEL_PYTHON", "python3"), "-c", "import torch"]
+        if subprocess.run(words, capture_output=True).returncode != 0:
+            self.skipTest("no Python with PyTorch: name one by FIEL_PYTHON")
+
+    @staticmethod
+    def answer(note, source, language="python"):
+        return f"note: {note}\n```{language}\n{source}\n```\n"
+
+    def torch_search(self, *words, device="cpu"):
+        return self.search(str(SCALED_SUM / "task.py"), "--device", device, "--proposer", "llm", *words)
+
+    def test_modules_go_from_wrong_to_right_are_kept_and_gone_on_with(self):
+        # Told apart by what follows //, which is no comment here.
+        halves = [self.RIGHT_MODULE.replace("self.alpha = alpha", f"self.alpha = alpha * {n} // {n}") for n in (2, 4)]
+        script = self.script(self.answer("no alpha", self.WRONG_MODULE), self.answer("bare", self.BARE, "cuda"),
+                             self.answer("add", self.RIGHT_MODULE), self.answer("2", halves[0]),
+                             self.answer("no ModelNew", "import torch\n"), self.answer("4", halves[1]))
+        words = ["--script", script, "--strategy", "refine", "--run", "p", "--once"]
+        out, plot = self.folder / "best.py", self.folder / "plot.svg"
+        r = self.torch_search(*words, "--budget", "2", "--out", str(out), "--plot", str(plot))
+        self.assertEqual([k["status"] for k in r["kernels"]], ["incorrect", "correct"])
+        self.assertEqual(r["kernels"][1]["spent"]["proposals"], 2)  # no device for the bare one: not judged
+        self.assertEqual([(k["measure"], k["score"]) for k in r["kernels"]], [("nothing", None)] * 2)
+        self.assertEqual(out.read_text().strip(), self.RIGHT_MODULE.strip())
+        xml.etree.ElementTree.fromstring(plot.read_text())
+        r = self.search("--resume", "p", "--budget", "5")
+        self.assertEqual([k["status"] for k in r["kernels"]],
+                         ["incorrect", "correct", "correct", "compile_error", "correct"])
+        self.assertEqual(self.store("SELECT count(*) FROM lineage"), [(5,)])
+        self.assertEqual(self.store("SELECT kernel FROM entries WHERE kernel LIKE '%.py'"),
+                         [(f"{n:04}.py",) for n in range(1, 6)])
+
+    def test_bare_kernels_are_judged_on_the_virtual_gpu(self):
+        wrong = self.BARE.replace("i < n", "i < n - 1")
+        script = self.script(*(self.answer("bare", k, "cuda") for k in (wrong, self.BARE)))
+        r = self.torch_search("--script", script, "--strategy", "scale", "--budget", "2", "--once", device="virtual")
+        self.assertEqual([k["status"] for k in r["kernels"]], ["incorrect", "correct"])
+        self.assertEqual(r["best"]["measure"], "nothing")
+
+    def test_every_strategy_asks_for_modules(self):
+        kernels = [self.answer(str(n), self.RIGHT_MODULE + f"\nVERSION = [{', '.join(map(str, range(n * 9)))}]\n")
+                   for n in range(1, 4)]
+        for strategy, budget in (("best-of-n", 1), ("evolve", 3), ("beam", 2), ("climb", 2)):
+            r = self.torch_search("--script", self.script(*kernels), "--strategy", strategy, "--budget", str(budget),
+                                  "--once", "--no-store", "--width", "1", "--branch", "1", "--islands", "1")
+            self.assertEqual([k["status"] for k in r["kernels"]], ["correct"] * budget, strategy)
 
 
 if __name__ == "__main__":

@@ -227,6 +227,27 @@ TEST(Novelty, CommentsAndSpaceDoNotCountAndNumbersDo) {
   EXPECT_EQ(words_of("/* open").size(), 0u);
 }
 
+TEST(Novelty, PythonHasCommentsOfItsOwnAndMeaningInItsSpace) {
+  const auto module = [](const std::string& line) {
+    return "class ModelNew(torch.nn.Module):\n    def forward(self, x):\n" + line;
+  };
+  const auto same = [&](const std::string& a, const std::string& b) {
+    Candidate c;
+    c.source = module(a);
+    return likeness(module(b), {c}, Novelty::text).share == 1;
+  };
+  EXPECT_TRUE(same("        return x  # one\n", "\n        # two\n        return  x\n"));
+  EXPECT_FALSE(same("        return x // 2\n", "        return x // 4\n"));
+  EXPECT_FALSE(same("        if x:\n            y()\n        z()\n",
+                    "        if x:\n            y()\n            z()\n"));
+  // CUDA within strings: its directives are no comments.
+  EXPECT_FALSE(same("S = '''\n#pragma unroll 4\n'''\n", "S = '''\n#pragma unroll 8\n'''\n"));
+  EXPECT_FALSE(same("s = 'a # b'\n", "s = 'a # c'\n"));
+  EXPECT_TRUE(same("s = '''a\n  b'''\n", "s = '''a b'''\n"));
+  for (const char* open : {"s = '''never closed", "s = 'a\n", "s = '\\", "#", "\"", "'", "    "})
+    EXPECT_TRUE(same(open, open)) << open;
+}
+
 // --- the scripted proposer
 // ------------------------------------------------------------------------
 
@@ -334,6 +355,21 @@ TEST(ModelProposer, AsksWithTheJudgesWordsAndWithoutReasoning) {
   EXPECT_THAT(model.requests[1].messages[0].text, Not(HasSubstr("secret thoughts")));
 }
 
+TEST(ModelProposer, AsksForModulesWhereTheTaskIsOfPyTorch) {
+  Canned model;
+  model.text = "note: fused\n```python\nclass ModelNew:\n    pass\n```\n";
+  ModelProposer proposer(model, "class Model:", "class ModelNew:\n    pass\n",
+                         {.form = agent::KernelForm::python, .torch_task = true, .on_cpu = true});
+  const Answer a = proposer.propose({Operation::fresh, {}, {}, Dice(1, 1)});
+  ASSERT_TRUE(a.proposal);
+  EXPECT_EQ(a.proposal->source, "class ModelNew:\n    pass\n");
+  EXPECT_THAT(model.requests[0].system, HasSubstr("ModelNew"));
+  EXPECT_THAT(model.requests[0].system, HasSubstr("on the CPU"));
+  EXPECT_THAT(model.requests[0].system, Not(HasSubstr("fiel_run")));
+  EXPECT_THAT(model.requests[0].messages[0].text, HasSubstr("```python\nclass Model:"));
+  EXPECT_THAT(model.requests[0].messages[0].text, HasSubstr("```python\nclass ModelNew:"));
+}
+
 TEST(ModelProposer, CrossingShowsBothParentsAndMutationOne) {
   Canned model;
   ModelProposer proposer(model, "TASK", "SKELETON", {});
@@ -391,6 +427,9 @@ TEST(ModelProposer, TakesTheLastBlockThatDefinesTheEntryPoint) {
   EXPECT_EQ(kernel_in("```cuda\nint fiel_run; cut in the middle"), "");
   EXPECT_EQ(kernel_in(""), "");
   EXPECT_EQ(note_in("no note here\nmore"), "no note here");
+  const char* both = "```python\nclass ModelNew: 1\n```\n```cuda\nint fiel_run; 2\n```\n";
+  EXPECT_EQ(kernel_in(both, agent::KernelForm::python), "class ModelNew: 1\n");
+  EXPECT_EQ(kernel_in(both), "int fiel_run; 2\n");
 }
 
 // --- the store, the plot, the stand-in
@@ -442,6 +481,57 @@ TEST(Plot, NamesWhatItsAxisMeasures) {
   for (Candidate& c : r.history) c.outcome.measure = Measure::nothing;
   EXPECT_THAT(plot(r.history, "t"), Not(HasSubstr("speed-up")));
   EXPECT_THAT(plot({}, "empty"), HasSubstr("<svg"));
+}
+
+class TorchJudge : public ::testing::Test {
+ protected:
+  FielJudge of(const std::string& device) {
+    FielJudgeOptions o{.task = "task.py", .form = agent::KernelForm::python, .device = device};
+    o.fiel = [this](const std::vector<std::string>& words, int64_t) -> Result<ProcessResult> {
+      asked = words;
+      ProcessResult r;
+      r.exit_code = 0;
+      r.out = verdict;
+      return r;
+    };
+    return FielJudge(o);
+  }
+  std::vector<std::string> asked;
+  std::string verdict =
+      R"({"status": "correct", "speed": "not_measured", "measurement": null, "probes": []})";
+};
+
+TEST_F(TorchJudge, TakesBothFormsByWhatTheyHoldAndProfilesNone) {
+  const FielJudge gpu = of("cuda:0"), cpu = of("cpu"), virtual_gpu = of("virtual");
+  const std::string module = "class ModelNew:\n  s = 'fiel_run'\n", bare = "int fiel_run();";
+  for (const std::string& kernel : {module, bare}) EXPECT_EQ(gpu.refusal(kernel), "");
+  EXPECT_EQ(cpu.refusal(module), "");
+  EXPECT_THAT(cpu.refusal(bare), HasSubstr("virtual device or a GPU"));
+  EXPECT_EQ(cpu.refusal("neither"), "");
+  EXPECT_EQ(virtual_gpu.refusal(bare), "");
+  EXPECT_THAT(virtual_gpu.refusal(module), HasSubstr("not on the virtual device"));
+  const auto o = of("cpu").judge(module);
+  ASSERT_TRUE(o);
+  EXPECT_EQ(asked[0], "judge");
+  EXPECT_THAT(asked[2], ::testing::EndsWith("/kernel.py"));
+  EXPECT_EQ(o->measure, Measure::nothing);
+  ASSERT_TRUE(of("virtual").judge(bare));
+  EXPECT_EQ(asked[0], "judge");
+  EXPECT_THAT(asked[2], ::testing::EndsWith("/kernel.cu"));
+}
+
+TEST_F(TorchJudge, TheScoreIsTheVerifiedSpeedUpWhereOneWasMeasured) {
+  verdict =
+      R"({"status": "correct", "speed": "faster", "probes": [], "measurement": {"sides": [], "why": "",
+          "ratios": [{"against": "eager", "policy": "tf32", "value": 3.0, "low": 2.9, "high": 3.1,
+                      "decision": "faster", "comparable": true, "cached": false},
+                     {"against": "compile", "policy": "tf32", "value": 1.5, "low": 1.4, "high": 1.6,
+                      "decision": "faster", "comparable": true, "cached": false}]}})";
+  const auto o = of("cuda:0").judge("class ModelNew: pass");
+  ASSERT_TRUE(o);
+  EXPECT_EQ(o->measure, Measure::speed_up);
+  EXPECT_EQ(o->score, 1.5);
+  EXPECT_EQ(o->score_low, 1.4);
 }
 
 TEST(StandIn, IsTheShareOfWorkThatMustBeDone) {

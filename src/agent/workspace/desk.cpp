@@ -6,6 +6,7 @@
 #include <array>
 
 #include "agent/workspace/compile_feedback.h"
+#include "agent/workspace/kernel_text.h"
 #include "agent/workspace/module_build.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -18,21 +19,11 @@ namespace {
 constexpr std::array<std::string_view, 5> kVerbs = {"compile", "verify", "bench", "profile",
                                                     "submit"};
 constexpr uint64_t kMaxKernelBytes = 4u << 20;
-/// Own shapes of a PyTorch task, as verdicts name them.
-constexpr const char* kGivenShapes = "given";
 
 Feedback refusal(std::string text) {
   Feedback f;
   f.text = bounded_lines(text, kFeedbackLines, kFeedbackBytes);
   return f;
-}
-
-std::vector<std::string> visible_shapes(const Workspace& w) {
-  if (w.form() != KernelForm::cu) return {kGivenShapes};
-  std::vector<std::string> names;
-  if (const auto task = task::load_task(w.task().string()))
-    for (const task::ShapeSet& s : task->shape_sets) names.push_back(s.name);
-  return names;
 }
 
 }  // namespace
@@ -158,7 +149,7 @@ std::string Desk::said_of_visible(const Snapshot& kernel) const {
                         "--no-store", "--budget", options_.budget, "--shapes", names});
   const auto document = ran ? Json::parse(ran->out) : Result<Json>(Json());
   if (!document || !(*document)["status"].is_string()) return "";
-  const Feedback f = feedback_of(*document, visible_shapes(*workspace_));
+  const Feedback f = feedback_of(*document, visible_shapes(workspace_->task()));
   if (f.hidden_failed) return "";
   return f.good ? "the visible shapes pass: look for a size that is assumed\n"
                 : "at the visible shapes alone:\n" + f.text;
@@ -173,7 +164,7 @@ Feedback Desk::judge(Verb verb, const Snapshot& kernel) const {
   const auto document = Json::parse(ran->out);
   if (!document || !(*document)["status"].is_string())
     return refusal("the judge could not judge: " + printable(trim(ran->err), 400));
-  Feedback f = feedback_of(*document, visible_shapes(*workspace_));
+  Feedback f = feedback_of(*document, visible_shapes(workspace_->task()));
   f.entry.kernel = kernel.digest;
   f.entry.verb = name_of(verb);
   if (f.hidden_failed) f.text += said_of_visible(kernel);

@@ -120,7 +120,8 @@ Feedback feedback_of(const Json& verdict, const std::vector<std::string>& visibl
   if (f.entry.status == "compile_error") {
     f.entry.reason = "it does not compile";
     f.entry.reward = -1;
-    f.text += verdict["compiler_output"].as_string();
+    const std::string& words = verdict["compiler_output"].as_string();
+    f.text += trim(words).empty() ? printable(verdict["reason"].as_string(), 300) : words;
     f.text = bounded_lines(f.text, kFeedbackLines, kFeedbackBytes);
     return f;
   }

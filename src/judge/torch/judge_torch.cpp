@@ -95,6 +95,16 @@ Result<Verdict> settle(const Error& error, Verdict v) {
 
 }  // namespace
 
+Status TorchRequest::check_device() const {
+  if (on_virtual() && !is_bare())
+    return fail(ErrorCode::usage, "a Python module runs in PyTorch, not on the virtual device",
+                "--device cpu or --device cuda:0");
+  if (device == "cpu" && is_bare())
+    return fail(ErrorCode::usage, "a bare kernel runs on the virtual device or a GPU",
+                "--device virtual or --device cuda:0");
+  return {};
+}
+
 std::string_view name_of(Track track) {
   static constexpr std::string_view names[] = {"any", "own", "libraries"};
   return names[static_cast<size_t>(track)];

@@ -77,6 +77,8 @@ struct TorchRequest {
     return kernel_path.ends_with(".cu") || kernel_path.ends_with(".plan.toml");
   }
   bool on_virtual() const { return device == "virtual"; }
+  /// An error where the device does not run that form of kernel.
+  Status check_device() const;
   /// Where the oracle and the baselines run.
   std::string torch_device() const { return on_virtual() ? "cpu" : device; }
 };

@@ -233,6 +233,9 @@ std::string extent_checks(const Program& p) {
     if (p.shape_class != ShapeClass::product || (i != p.left && i != p.right))
       check("inputs", i, p.inputs[i]);
   for (size_t i = 0; i < p.outputs.size(); ++i) check("outputs", i, p.output_types[i]);
+  if (uses(p.output_types, "long long"))
+    text += fmt::format("  if ({} > (1 << 24)) return FIEL_UNSUPPORTED;  // counted in float\n",
+                        p.shape_class == ShapeClass::columns ? "e[1]" : "columns");
   return text;
 }
 

@@ -441,10 +441,19 @@ Status Lowering::lower(uint32_t node) {
   return {};
 }
 
+/// How often something holds: exact in f32 where there are no more than 2^24 (extent_checks()).
+bool Lowering::is_count(uint32_t node) const {
+  const Node& n = at_.graph.nodes[node];
+  return n.op == "sum" && types_[node].dtype == DType::i64 &&
+         p_.steps[lowered_[node].step].span == Span::row &&
+         types_[n.inputs[0]].dtype == DType::boolean && p_.shape_class != ShapeClass::whole;
+}
+
 /// Where an output varies, if a kernel can write it.
 Result<Operand> Lowering::classify_output(const graph::Output& output, DType dtype) const {
   const Step& step = p_.steps[lowered_[output.node].step];
-  if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
+  const bool real = dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+  if (!real && !is_count(output.node))
     return no_template(fmt::format("output '{}' is {}", output.name, name_of(dtype)));
   if (in_groups()) {
     const auto kept = static_cast<Groups>(p_.present & ~reduced_);

@@ -72,6 +72,7 @@ class Lowering {
   Result<Lowered> averaged(const graph::Call& call, uint32_t each);
   Result<Lowered> lower_product(const graph::Call& call);
   Result<std::pair<uint32_t, bool>> matrix_operand(uint32_t node) const;
+  bool is_count(uint32_t node) const;
   Result<Operand> classify_output(const graph::Output& output, DType dtype) const;
   Status finish();
 

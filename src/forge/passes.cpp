@@ -59,23 +59,15 @@ constexpr std::string_view kStates[] = {
 )",
     R"(struct ExpSum {  // the largest, and the sum of exponentials of differences from it
   static constexpr int kParts = 2;
-  float v[2] = {-INFINITY, 0.f};
+  // Finite, so that -INFINITY lies below it and adds nothing.
+  float v[2] = {-3.402823466e+38f, 0.f};
   __device__ void add(float x) {
-    if (x == -INFINITY) return;
-    if (x == v[0]) {
-      v[1] += 1.f;
-      return;
-    }
-    const float d = x - v[0], e = @exp@(-fabsf(d));
+    const float d = x == v[0] ? 0.f : x - v[0], e = @exp@(-fabsf(d));
     v[1] = d > 0.f ? v[1] * e + 1.f : v[1] + e;
     v[0] = d > 0.f ? x : v[0];
   }
   __device__ void merge(const ExpSum& o) {
-    if (o.v[0] == v[0]) {
-      v[1] += o.v[1];
-      return;
-    }
-    const float d = o.v[0] - v[0], e = @exp@(-fabsf(d));
+    const float d = o.v[0] == v[0] ? 0.f : o.v[0] - v[0], e = @exp@(-fabsf(d));
     v[1] = d > 0.f ? v[1] * e + o.v[1] : v[1] + o.v[1] * e;
     v[0] = d > 0.f ? o.v[0] : v[0];
   }
@@ -340,44 +332,51 @@ std::string Passes::gathered(uint32_t step) const {
       step, names, index(named.groups), (named.groups & 4) != 0 ? " + e" : "", s.input);
 }
 
-/// Of columns, kept values lie in arrays, one for each column of the thread.
-std::string Passes::aliases(const std::vector<uint32_t>& users) const {
+/// Of columns, kept values lie in arrays, one for each column of the thread. Names for those that
+/// `users` take from before.
+std::string Passes::aliases(const std::vector<uint32_t>& users, const char* indent) const {
   if (!of_columns()) return "";
   std::set<uint32_t> used;
   for (uint32_t u : users)
     for (uint32_t a : p_.steps[u].arguments)
-      if (p_.steps[a].span == Span::row) used.insert(a);
+      if (p_.steps[a].span == Span::row && p_.steps[u].kind == Step::Kind::apply) used.insert(a);
+  for (uint32_t u : users) used.erase(u);
   std::string text;
-  for (uint32_t u : used) text += fmt::format("        const float s{0} = u{0}[e];\n", u);
+  for (uint32_t u : used) text += fmt::format("{0}const float s{1} = u{1}[e];\n", indent, u);
   return text;
 }
 
 std::string Passes::uniform(uint32_t pass) const {
-  std::string declared, text;
+  std::vector<uint32_t> made;
   for (uint32_t i = 0; i < p_.steps.size(); ++i) {
     const Step& s = p_.steps[i];
-    if (s.span != Span::row || s.pass != pass) continue;
-    if (s.kind != Step::Kind::apply && s.kind != Step::Kind::part) continue;
-    std::string value = fmt::format("  const float s{} = r{}{}.v[{}];\n", i,
-                                    s.kind == Step::Kind::part ? s.arguments[0] : 0,
-                                    of_columns() ? "[e]" : "", s.input);
-    if (s.kind == Step::Kind::apply) value = "  " + statement(p_, i, c_.fast);
-    if (!of_columns()) {
-      text += value;
-      continue;
-    }
-    declared += fmt::format("  float u{}[V];\n", i);
-    const std::string named = s.kind == Step::Kind::apply ? aliases({i}) : "";
-    text += "#pragma unroll\n  for (int e = 0; e < V; ++e) {\n" + named + "      " + value +
-            fmt::format("        u{0}[e] = s{0};\n  }}\n", i);
+    if (s.span == Span::row && s.pass == pass &&
+        (s.kind == Step::Kind::apply || s.kind == Step::Kind::part))
+      made.push_back(i);
   }
-  return declared + text;
+  if (made.empty()) return "";
+  const char* indent = of_columns() ? "    " : "  ";
+  std::string declared, text;
+  for (uint32_t i : made) {
+    const Step& s = p_.steps[i];
+    text += indent;
+    text += s.kind == Step::Kind::apply
+                ? statement(p_, i, c_.fast)
+                : fmt::format("const float s{} = r{}{}.v[{}];\n", i, s.arguments[0],
+                              of_columns() ? "[e]" : "", s.input);
+    if (!of_columns()) continue;
+    declared += fmt::format("{}u{}[V]", declared.empty() ? "  float " : ", ", i);
+    text += fmt::format("    u{0}[e] = s{0};\n", i);
+  }
+  if (!of_columns()) return text;
+  return declared + ";\n#pragma unroll\n  for (int e = 0; e < V; ++e) {\n" + aliases(made, "    ") +
+         text + "  }\n";
 }
 
 // --- loops over what is reduced ----------------------------------------------------------------
 
 std::string Passes::values(const std::vector<uint32_t>& order) const {
-  std::string text = aliases(order);
+  std::string text = aliases(order, "        ");
   for (uint32_t i : order) {
     const Step& s = p_.steps[i];
     if (s.kind == Step::Kind::apply) {
@@ -403,17 +402,16 @@ std::string Passes::loop(const std::vector<uint32_t>& targets, const std::string
   for (uint32_t i : order)
     if (p_.steps[i].kind == Step::Kind::input && (p_.inputs[p_.steps[i].input].groups & 4) != 0)
       packed.insert(p_.steps[i].input);
-  const std::string where = of_columns()
-                                ? "      const int64_t g1 = first + int64_t{u} * kDepth;\n"
-                                  "      if (!live || g1 >= end) continue;\n"
-                                : fmt::format(
-                                      "      const int64_t n = first + int64_t{{u}} * kBlock;\n"
-                                      "      if (n >= end) continue;\n{}",
-                                      (p_.present & 1) != 0 && p_.reduced == 5
-                                          ? "      const int64_t g0 = g.of_run(n);\n"
-                                            "      const int64_t g2 = (n - g0 * g.run) * V;\n"
-                                            "      (void)g0, (void)g2;\n"
-                                          : "      const int64_t g2 = n * V;\n      (void)g2;\n");
+  const std::string where =
+      of_columns() ? "      const int64_t g1 = first + int64_t{u} * kDepth;\n"
+                     "      if (!live || g1 >= end) continue;\n"
+                   : fmt::format(
+                         "      const int64_t n = first + int64_t{{u}} * kBlock;\n"
+                         "      if (n >= end) continue;\n{}",
+                         divides() ? "      const int64_t g0 = g.of_run(n);\n"
+                                     "      const int64_t g2 = (n - g0 * g.run) * V;\n"
+                                     "      (void)g0, (void)g2;\n"
+                                   : "      const int64_t g2 = n * V;\n      (void)g2;\n");
   std::string declared, loads;
   for (uint32_t k : packed) {
     const char* type = c_type(p_.inputs[k].dtype);

@@ -47,6 +47,8 @@ class Passes {
   std::string kernels() const;
   std::string launches(int items) const;
   bool of_columns() const { return p_.shape_class == ShapeClass::columns; }
+  /// Whole: packs lie in runs, of which each has more than one.
+  bool divides() const { return !of_columns() && p_.reduced == 5 && (p_.present & 1) != 0; }
   bool finished_by_last() const { return c_.last_block && p_.passes > 0 && !has_full_output(); }
 
   std::string kernel(const Stage& s) const;
@@ -67,7 +69,7 @@ class Passes {
                    const std::string& step_end, const std::string& after, const Stage& s,
                    bool last) const;
   std::string values(const std::vector<uint32_t>& order) const;
-  std::string aliases(const std::vector<uint32_t>& users) const;
+  std::string aliases(const std::vector<uint32_t>& users, const char* indent) const;
   std::string index(Groups groups) const;
   std::string value_of(uint32_t step) const;
 

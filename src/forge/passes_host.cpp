@@ -19,12 +19,15 @@ struct Space {
   unsigned factor, shift;
   int split;  // blocks that share a result
 
+@of_run@};
+)";
+
+constexpr std::string_view kOfRun = R"(
   /// n / run by a multiplication and a shift (Granlund and Montgomery, 1994), below 2^31.
   __device__ int64_t of_run(int64_t n) const {
     if (tiles >= (int64_t{1} << 31)) return n / run;
     return (__umulhi((unsigned)n, factor) + (unsigned)n) >> shift;
   }
-};
 )";
 
 constexpr std::string_view kHost = R"(
@@ -102,7 +105,8 @@ std::string Passes::launches(int items) const {
 
 std::string Passes::source(const std::string& sizes, int vector, int items,
                            const std::string& split) const {
-  std::string text = fill(kSpace, {{"sizes", sizes}});
+  std::string text =
+      fill(kSpace, {{"sizes", sizes}, {"of_run", std::string(divides() ? kOfRun : "")}});
   text += states() + kernels();
   std::string dimensions, memory;
   for (uint32_t n : p_.group_dimensions)

@@ -43,6 +43,7 @@ std::vector<size_t> dims_of(const graph::Call& call, size_t rank) {
       said = *many;
   }
   std::vector<size_t> dims;
+  dims.reserve(said.size());
   for (int64_t d : said)
     dims.push_back(static_cast<size_t>(d < 0 ? d + static_cast<int64_t>(rank) : d));
   std::sort(dims.begin(), dims.end());

@@ -55,6 +55,7 @@ add_bf16 pointwise
 batch_norm whole
 bce_with_logits whole
 cosine_similarity_rows rows
+count_positive rows
 cross_entropy rows
 dropout_apply pointwise
 elementwise_chain pointwise

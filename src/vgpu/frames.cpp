@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "vgpu/occupancy.h"
 #include "vgpu/report_access.h"
 #include "vgpu/scheduler.h"
 
@@ -91,11 +92,11 @@ uint64_t special_of(const WarpState& warp, const SlotInit& init, uint32_t lane) 
     case S::lanemask_gt:
       return ~((2u << lane) - 1u);
     case S::total_smem_size:
-      return launch.shared_bytes;
+      return whole_shared_units(launch.shared_bytes);
     case S::dynamic_smem_size:
       return request.dynamic_shared_bytes;
     case S::aggr_smem_size:
-      return launch.shared_bytes;
+      return whole_shared_units(launch.shared_bytes + kSharedReservedPerBlock);
     case S::envreg:
       // Cooperative groups read the grid's workspace as (envreg1 << 32) | envreg2.
       if (init.value == 1) return launch.workspace >> 32;

@@ -5,8 +5,7 @@
 namespace fiel::vgpu {
 namespace {
 constexpr uint32_t kRegisterUnit = 256;  ///< registers are given out in such units, a warp
-constexpr uint32_t kSharedUnit = 128;
-constexpr uint32_t kPartitions = 4;  ///< a warp's registers come from one of four files
+constexpr uint32_t kPartitions = 4;      ///< a warp's registers come from one of four files
 }  // namespace
 
 uint32_t blocks_per_multiprocessor(uint32_t block_threads, uint32_t shared_bytes,
@@ -21,8 +20,7 @@ uint32_t blocks_per_multiprocessor(uint32_t block_threads, uint32_t shared_bytes
     const uint32_t warps_a_file = kRegistersPerMultiprocessor / kPartitions / a_warp;
     blocks = std::min(blocks, warps_a_file * kPartitions / warps);
   }
-  const uint32_t shared =
-      (shared_bytes + kSharedReservedPerBlock + kSharedUnit - 1) / kSharedUnit * kSharedUnit;
+  const uint32_t shared = whole_shared_units(shared_bytes + kSharedReservedPerBlock);
   return std::min(blocks, kSharedPerMultiprocessor / shared);
 }
 

@@ -294,6 +294,32 @@ bool split_by_guard(WarpState& warp, const Op& op) {
   return true;
 }
 
+uint32_t members_of(WarpState& warp, const Op& op, int lane) {
+  return op.c == 0 ? ~0u : warp.reg<uint32_t>(op.c)[lane];
+}
+
+/// Member masks that leave their own lane out, or name exited lanes.
+void report_members(WarpState& warp, const Op& op, uint32_t lanes) {
+  const Op& user = *(&op + 1);  // the operation that the wait was made for
+  uint32_t named = 0, outside = 0, wrong = 0;
+  for (uint32_t m = lanes; m != 0; m &= m - 1) {
+    const uint32_t lane = m & -m, members = members_of(warp, op, first_lane(m));
+    named |= members;
+    if ((members & lane) != 0) continue;
+    if (outside == 0) wrong = members;
+    outside |= lane;
+  }
+  if (outside != 0)
+    report_with_detail(
+        warp, user, static_cast<uint8_t>(FindingKind::bad_shuffle_mask), outside,
+        fmt::format("the member mask 0x{:08x} lacks the lane itself", wrong).c_str());
+  named |= lanes;
+  if (op.c != 0 && (named & warp.exited) != 0)
+    report_with_grade(warp, user, FindingKind::bad_shuffle_mask, Grade::warn, named & warp.exited,
+                      fmt::format("the member mask 0x{:08x} names lanes that have exited: 0x{:08x}",
+                                  named, named & warp.exited));
+}
+
 }  // namespace
 
 void transfer(WarpState& warp, const Op& op) {
@@ -337,26 +363,31 @@ void lanes_exited(WarpState& warp, uint32_t lanes) {
   }
 }
 
-bool await_lanes(WarpState& warp, const Op& op, uint32_t named) {
-  Split& split = warp.splits[warp.current];
-  split.pc = index_of(*warp.executor, op);
-  const Op& user = *(&op + 1);  // the operation that the wait was made for
-  if ((split.mask & ~named) != 0) {
-    report_with_detail(
-        warp, user, static_cast<uint8_t>(FindingKind::bad_shuffle_mask), split.mask & ~named,
-        fmt::format("the member mask 0x{:08x} lacks the lane itself", named).c_str());
-    named |= split.mask;
-  }
-  if (op.c != 0 && (named & warp.exited) != 0)
-    report_with_grade(warp, user, FindingKind::bad_shuffle_mask, Grade::warn, named & warp.exited,
-                      fmt::format("the member mask 0x{:08x} names lanes that have exited: 0x{:08x}",
-                                  named, named & warp.exited));
+bool await_lanes(WarpState& warp, const Op& op) {
+  warp.splits[warp.current].pc = index_of(*warp.executor, op);
+  report_members(warp, op, warp.splits[warp.current].mask);
   join_waiting(warp, Wait::converge);
   Split& mine = warp.splits[warp.current];
-  if ((named & warp.alive() & ~mine.mask) == 0) return true;
-  mine.wait = Wait::converge;
-  mine.needed = named;
-  return false;
+  uint32_t complete = 0, needed = 0;
+  for (uint32_t m = mine.mask; m != 0; m &= m - 1) {
+    const uint32_t lane = m & -m, named = members_of(warp, op, first_lane(m)) | lane;
+    needed |= named;
+    if ((named & warp.alive() & ~mine.mask) == 0) complete |= lane;
+  }
+  if (complete == mine.mask) return true;
+  if (complete == 0) {
+    mine.wait = Wait::converge;
+    mine.needed = needed;
+    return false;
+  }
+  Split rest = mine;
+  rest.mask &= ~complete;
+  rest.wait = Wait::converge;
+  rest.needed = needed;
+  ++rest.frame->references;
+  mine.mask = complete;
+  warp.splits.push_back(rest);
+  return true;
 }
 
 bool resolve_stuck_warp(WarpState& warp, bool even_behind_barrier) {

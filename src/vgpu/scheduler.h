@@ -18,8 +18,10 @@ void lanes_exited(WarpState& warp, uint32_t lanes);
 bool resolve_stuck_warp(WarpState& warp, bool even_behind_barrier);
 
 /// The current split is at a .sync op that names lanes which are not with it (or names exited
-/// ones, or not itself: findings). True: it can go on now, perhaps with lanes that had waited.
-bool await_lanes(WarpState& warp, const Op& op, uint32_t named);
+/// ones, or not itself: findings). True: it can go on now, perhaps with lanes that had waited, or
+/// without some of its own. Lanes may carry different member masks (tiles of one warp): each set of
+/// equal ones is an operation of its own, and goes on once all of it has come.
+bool await_lanes(WarpState& warp, const Op& op);
 
 /// Executes a control op other than jump, branch and converge, for the current split. Afterwards
 /// the split has a new pc, waits, or is gone.

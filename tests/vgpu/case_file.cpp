@@ -1,5 +1,7 @@
 #include "case_file.h"
 
+#include <algorithm>
+
 #include "base/files.h"
 #include "base/toml.h"
 
@@ -54,6 +56,7 @@ CaseBuffer read_buffer(const std::string& name, const TomlValue& table) {
                                                 : number_of(table, "fill_count", 0));
   buffer.output = flag_of(table, "output");
   buffer.freed = flag_of(table, "freed");
+  buffer.differs = text_of(table, "differs");
   return buffer;
 }
 
@@ -131,10 +134,21 @@ uint64_t bytes_of_type(const std::string& type) {
   return 4;
 }
 
+std::vector<std::string> case_names(const std::filesystem::path& root) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(root))
+    if (std::filesystem::exists(entry.path() / "case.toml"))
+      names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 Result<Case> read_case(const std::filesystem::path& folder) {
   FIEL_TRY(const std::string text, read_file(folder / "case.toml"));
   FIEL_TRY(const TomlValue toml, parse_toml(text, (folder / "case.toml").string()));
   Case test;
+  test.name = folder.filename().string();
+  test.virtual_only = text_of(toml, "virtual_only");
   std::vector<std::string> modules = texts_of(toml, "modules");
   if (modules.empty()) modules = {text_of(toml, "module", "kernel.ptx")};
   for (const std::string& name : modules) {

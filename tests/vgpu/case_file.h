@@ -18,6 +18,7 @@ struct CaseBuffer {
   double start = 0, step = 1;
   std::vector<double> values;
   bool output = false, freed = false;
+  std::string differs;  ///< why real GPUs may leave other bytes in it than the virtual one
 };
 struct CaseLaunch {
   std::string kernel;
@@ -62,6 +63,8 @@ struct CaseModule {
   std::string name, ptx;
 };
 struct Case {
+  std::string name;                 ///< of its folder
+  std::string virtual_only;         ///< why a real GPU does not run it
   std::vector<CaseModule> modules;  ///< the case holds for each
   std::vector<CaseBuffer> buffers;
   std::vector<CaseLaunch> launches;
@@ -72,6 +75,8 @@ struct Case {
 };
 
 Result<Case> read_case(const std::filesystem::path& folder);
+/// The names of all folders below `root` that hold a case.
+std::vector<std::string> case_names(const std::filesystem::path& root);
 /// Runs each module under every schedule with one and with two workers; returns what was wrong. Two
 /// runs of one module under one seed or quantum must agree in everything.
 std::vector<std::string> run_case(const Case& test);

@@ -5,26 +5,11 @@
 #include <cstring>
 #include <regex>
 
-#include "case_file.h"
+#include "case_memory.h"
 #include "isa_builds.h"
 
 namespace fiel::vgpu::test {
 namespace {
-
-std::vector<std::byte> pack(const std::string& type, double value) {
-  std::vector<std::byte> out(bytes_of_type(type));
-  const auto store = [&](auto typed) { memcpy(out.data(), &typed, out.size()); };
-  const auto integer = static_cast<int64_t>(value);
-  if (type == "f32")
-    store(static_cast<float>(value));
-  else if (type == "f64")
-    store(value);
-  else if (type == "u64")
-    store(value < 0 ? static_cast<uint64_t>(integer) : static_cast<uint64_t>(value));
-  else
-    store(integer);  // little endian: the low bytes
-  return out;
-}
 
 /// Addresses differ from device to device, nothing else may.
 std::string without_addresses(const std::string& text) {
@@ -74,27 +59,21 @@ class Run {
     auto module = gpu_->load_module(ptx, "kernel.ptx");
     if (!test_.expect.unsupported.empty()) return check_unsupported(module);
     if (!module) return problem(to_string(module.error()));
-    for (const CaseBuffer& buffer : test_.buffers) make(buffer);
+    memory_ = std::make_unique<CaseMemory>(test_, *gpu_);
+    if (auto made = memory_->make(); !made) return problem(to_string(made.error()));
     LaunchReport report;
     for (const CaseLaunch& launch : test_.launches) {
-      LaunchRequest request;
-      request.module = *module;
-      request.kernel = launch.kernel;
-      request.grid = launch.grid;
-      request.block = launch.block;
-      request.dynamic_shared_bytes = launch.shared;
-      request.cooperative = launch.cooperative;
-      request.instruction_budget = launch.budget;
-      request.parameters = parameters(launch, *module);
+      LaunchRequest request = memory_->request(launch, *module);
       request.schedule = schedule;
       request.checks = test_.checks;
       request.print = [&](std::string_view text) { printed_ += text; };
       report = gpu_->launch(request);
       trace_launch(report);
+      findings_.insert(findings_.end(), report.findings.begin(), report.findings.end());
       if (report.status != LaunchStatus::completed) break;
     }
     check_report(report);
-    for (const CaseExpect::Buffer& expected : test_.expect.buffers) check_buffer(expected);
+    for (std::string& text : memory_->problems()) problem(std::move(text));
     for (const CaseExpect::Coverage& expected : test_.expect.coverage) check_coverage(expected);
     trace_buffers();
   }
@@ -124,71 +103,11 @@ class Run {
     for (const CaseBuffer& b : test_.buffers) {
       if (b.freed) continue;
       trace += b.name;
-      for (const std::byte value : bytes_of(b)) trace += fmt::format(" {:02x}", value);
+      const auto bytes = memory_->bytes(b);
+      if (!bytes) return problem(to_string(bytes.error()));
+      for (const std::byte value : *bytes) trace += fmt::format(" {:02x}", value);
       trace += "\n";
     }
-  }
-
-  const CaseBuffer* buffer(const std::string& name) const {
-    for (const CaseBuffer& b : test_.buffers)
-      if (b.name == name) return &b;
-    return nullptr;
-  }
-
-  double initial(const CaseBuffer& b, uint64_t i) const {
-    if (b.fill == "iota") return b.start + b.step * static_cast<double>(i);
-    if (b.fill == "constant") return b.start;
-    if (b.fill == "values") return i < b.values.size() ? b.values[i] : 0;
-    return 0;
-  }
-
-  void make(const CaseBuffer& b) {
-    const uint64_t size = bytes_of_type(b.type);
-    auto at = gpu_->allocate(b.count * size, b.name);
-    if (!at) return problem(to_string(at.error()));
-    address_[b.name] = *at;
-    if (b.fill != "none") {
-      std::vector<std::byte> bytes;
-      for (uint64_t i = 0; i < b.fill_count; ++i) {
-        const std::vector<std::byte> element = pack(b.type, initial(b, i));
-        bytes.insert(bytes.end(), element.begin(), element.end());
-      }
-      if (auto done = gpu_->write(*at, bytes); !done) problem(to_string(done.error()));
-    }
-    if (b.output) static_cast<void>(gpu_->mark_output(*at));
-    if (b.freed) static_cast<void>(gpu_->free(*at));
-  }
-
-  std::vector<uint8_t> parameters(const CaseLaunch& launch, uint32_t module) {
-    std::vector<uint8_t> out;
-    auto info = gpu_->kernel(module, launch.kernel);
-    if (!info) return out;
-    out.resize(info->parameter_block_bytes);
-    for (size_t i = 0; i < launch.args.size() && i < info->parameter_offsets.size(); ++i) {
-      const std::string& arg = launch.args[i];
-      const size_t colon = arg.find(':');
-      std::vector<std::byte> bytes;
-      if (colon == std::string::npos) {
-        // name or name+bytes
-        const size_t plus = arg.find('+');
-        uint64_t value = address_[arg.substr(0, plus)];
-        if (plus != std::string::npos) value += std::stoull(arg.substr(plus + 1));
-        bytes.resize(8);
-        memcpy(bytes.data(), &value, 8);
-      } else {
-        std::string rest = arg.substr(colon + 1);
-        for (size_t comma = 0; comma != std::string::npos;) {
-          comma = rest.find(',');
-          const std::vector<std::byte> one =
-              pack(arg.substr(0, colon), std::stod(rest.substr(0, comma)));
-          bytes.insert(bytes.end(), one.begin(), one.end());
-          if (comma != std::string::npos) rest = rest.substr(comma + 1);
-        }
-      }
-      const size_t room = std::min<size_t>(bytes.size(), info->parameter_bytes[i]);
-      memcpy(out.data() + info->parameter_offsets[i], bytes.data(), room);
-    }
-    return out;
   }
 
   void check_report(const LaunchReport& report) {
@@ -217,7 +136,7 @@ class Run {
     if (!ends_with(printed_, expect.printed_end))
       problem(fmt::format("what was printed ends in '{}'",
                           printed_.substr(printed_.size() - std::min<size_t>(printed_.size(), 9))));
-    check_findings(report);
+    check_findings();
     check_metrics(report);
   }
 
@@ -286,17 +205,17 @@ class Run {
     if (wanted.bytes >= 0 && (!f.has_address || f.bytes != static_cast<uint32_t>(wanted.bytes)))
       return false;
     if (wanted.of.empty()) return true;
-    const auto base = address_.find(wanted.of);
-    return base != address_.end() && f.has_address &&
-           f.address == base->second + static_cast<uint64_t>(wanted.address_offset);
+    const uint64_t base = memory_->address(wanted.of);
+    return base != 0 && f.has_address &&
+           f.address == base + static_cast<uint64_t>(wanted.address_offset);
   }
 
-  void check_findings(const LaunchReport& report) {
-    std::vector<bool> used(report.findings.size(), false);
+  void check_findings() {
+    std::vector<bool> used(findings_.size(), false);
     for (const CaseExpect::Finding& wanted : test_.expect.findings) {
       bool found = false;
-      for (size_t i = 0; i < report.findings.size() && !found; ++i) {
-        const Finding& f = report.findings[i];
+      for (size_t i = 0; i < findings_.size() && !found; ++i) {
+        const Finding& f = findings_[i];
         const auto place = [](const Dim3& d) { return fmt::format("{},{},{}", d.x, d.y, d.z); };
         if (used[i] || code_of(f.kind) != wanted.code ||
             (!wanted.grade.empty() && name_of(f.grade) != wanted.grade) ||
@@ -315,44 +234,12 @@ class Run {
         problem(fmt::format("no finding {} {} count {} line {} '{}' {}", wanted.grade, wanted.code,
                             wanted.count, wanted.line, wanted.detail, wanted.source));
     }
-    for (size_t i = 0; i < report.findings.size(); ++i)
-      if (!used[i]) problem("unexpected: " + to_string(report.findings[i]));
-  }
-
-  std::vector<std::byte> bytes_of(const CaseBuffer& b) {
-    std::vector<std::byte> bytes(b.count * bytes_of_type(b.type));
-    if (auto done = gpu_->read(address_[b.name], bytes); !done) problem(to_string(done.error()));
-    return bytes;
-  }
-
-  void check_buffer(const CaseExpect::Buffer& expected) {
-    const CaseBuffer* b = buffer(expected.name);
-    if (b == nullptr) return problem("no buffer " + expected.name);
-    const std::vector<std::byte> bytes = bytes_of(*b);
-    const uint64_t size = bytes_of_type(b->type);
-    const uint64_t n =
-        expected.rule == "values" ? std::min<uint64_t>(expected.values.size(), b->count) : b->count;
-    if (expected.rule == "values" && n == 0) problem("no values expected of " + expected.name);
-    for (uint64_t i = 0; i < n; ++i) {
-      double want = 0;
-      if (expected.rule == "values") want = expected.values[i];
-      if (expected.rule == "constant") want = expected.start;
-      if (expected.rule == "iota") want = expected.start + expected.step * static_cast<double>(i);
-      if (expected.rule == "sum")
-        for (const std::string& name : expected.of) want += initial(*buffer(name), i);
-      const std::vector<std::byte> element = pack(b->type, want);
-      if (memcmp(element.data(), bytes.data() + i * size, size) != 0) {
-        uint64_t got = 0, wanted = 0;
-        memcpy(&got, bytes.data() + i * size, size);
-        memcpy(&wanted, element.data(), size);
-        return problem(fmt::format("{}[{}] is 0x{:x}, expected 0x{:x} ({})", expected.name, i, got,
-                                   wanted, want));
-      }
-    }
+    for (size_t i = 0; i < findings_.size(); ++i)
+      if (!used[i]) problem("unexpected: " + to_string(findings_[i]));
   }
 
   void check_coverage(const CaseExpect::Coverage& expected) {
-    auto coverage = gpu_->coverage(address_[expected.name]);
+    auto coverage = gpu_->coverage(memory_->address(expected.name));
     if (!coverage) return problem(to_string(coverage.error()));
     std::vector<double> missing;
     for (const Coverage::Run& run : coverage->missing) {
@@ -372,7 +259,8 @@ class Run {
 
   const Case& test_;
   std::unique_ptr<Device> gpu_;
-  std::map<std::string, uint64_t> address_;
+  std::unique_ptr<CaseMemory> memory_;
+  std::vector<Finding> findings_;  ///< of all launches
   std::string printed_;
 };
 

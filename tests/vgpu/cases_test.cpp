@@ -9,14 +9,7 @@
 namespace fiel::vgpu::test {
 namespace {
 
-std::vector<std::string> case_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(FIEL_SOURCE_DIR "/tests/vgpu/cases"))
-    if (std::filesystem::exists(entry.path() / "case.toml"))
-      names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
+const std::filesystem::path kCases = FIEL_SOURCE_DIR "/tests/vgpu/cases";
 
 /// A folder, with each build of the handlers.
 class Cases : public testing::TestWithParam<std::tuple<std::string, IsaChoice>> {
@@ -26,14 +19,14 @@ class Cases : public testing::TestWithParam<std::tuple<std::string, IsaChoice>> 
 
 TEST_P(Cases, BehavesAsItsFileSays) {
   const auto& [folder, isa] = GetParam();
-  auto test = read_case(std::filesystem::path(FIEL_SOURCE_DIR) / "tests/vgpu/cases" / folder);
+  auto test = read_case(kCases / folder);
   ASSERT_TRUE(test) << to_string(test.error());
   test->options.isa = isa;
   for (const std::string& problem : run_case(*test)) ADD_FAILURE() << problem;
 }
 
 INSTANTIATE_TEST_SUITE_P(Folder, Cases,
-                         testing::Combine(testing::ValuesIn(case_names()),
+                         testing::Combine(testing::ValuesIn(case_names(kCases)),
                                           testing::ValuesIn(kBuilds)),
                          [](const auto& param) {
                            std::string name = std::get<0>(param.param);

@@ -152,7 +152,8 @@ bool quick_shared(Warp& warp, const AccessSpec& spec, const uint64_t* addresses,
   return false;
 }
 
-/// Loads of 2, 4 or 8 bytes, all lanes inside, aligned and settled: what wmma.load does most.
+/// Loads of 2, 4 or 8 bytes, all lanes inside, aligned and settled: what wmma.load does most. Other
+/// lanes' pointers stay: a generic request may have found them in other spaces already.
 template <uint32_t kBytes>
 bool quick_shared_load(Warp& warp, const uint64_t* addresses, uint32_t mask, LanePointers& to) {
   Cta& cta = *warp.cta;
@@ -177,9 +178,13 @@ bool quick_shared_load(Warp& warp, const uint64_t* addresses, uint32_t mask, Lan
       const uint8_t bits = kBytes == 4 ? 0xff : state_bits(at[i] & 3, kBytes);
       wrong |= static_cast<uint32_t>((cta.shared_shadow[at[i] >> 2] ^ 0x55) & bits);
     }
-    to.at[i] = cta.shared + at[i];
   }
-  return wrong == 0;
+  if (wrong != 0) return false;
+  if (mask == kFullMask)
+    for (int i = 0; i < kLanes; ++i) to.at[i] = cta.shared + at[i];
+  else
+    for_lanes(mask, [&](int i) { to.at[i] = cta.shared + at[i]; });
+  return true;
 }
 
 bool quick(Warp& warp, const AccessSpec& spec, const uint64_t* addresses, uint32_t mask,

@@ -93,7 +93,7 @@ bool converged(WarpState& warp, const Op& op, uint32_t active) {
   if (((named & warp.alive()) & ~active) == 0 && (active & ~named) == 0 &&
       (op.c == 0 || (named & warp.exited) == 0))
     return true;
-  return await_lanes(warp, op, named);
+  return await_lanes(warp, op);
 }
 
 }  // namespace

@@ -19,7 +19,9 @@ template <typename T>
   }
 }
 
-// CC.CF is a carry after additions and a borrow after subtractions.
+// CC.CF is a carry out of an adder, after subtractions too: a - b is a + ~b + 1, so that 1 says
+// that nothing was borrowed. The manual calls it a borrow, which chains of one kind cannot tell;
+// CUDA's own division of 128 bits has an addc behind a subc.cc.
 template <typename T, Chain chain, bool carry_in, bool carry_out>
 void chained(Warp& warp, const Op& op, uint32_t mask) {
   using U = std::make_unsigned_t<T>;
@@ -30,12 +32,14 @@ void chained(Warp& warp, const Op& op, uint32_t mask) {
   alignas(32) U out[kLanes];
   alignas(32) U result[kLanes];
   for (int i = 0; i < kLanes; ++i) {
-    const U in = carry_in ? static_cast<U>((carry >> i) & 1u) : U{0};
+    const U bit = static_cast<U>((carry >> i) & 1u);
     if constexpr (chain == Chain::sub) {
+      const U borrow = carry_in ? bit ^ 1u : U{0};
       const U d = a[i] - b[i];
-      result[i] = d - in;
-      out[i] = (a[i] < b[i]) | (d < in) ? ~U{0} : U{0};
+      result[i] = d - borrow;
+      out[i] = (a[i] < b[i]) | (d < borrow) ? U{0} : ~U{0};
     } else {
+      const U in = carry_in ? bit : U{0};
       U x = a[i], y = b[i];
       if constexpr (chain == Chain::mad_lo) x = a[i] * b[i];
       if constexpr (chain == Chain::mad_hi)

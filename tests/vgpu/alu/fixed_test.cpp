@@ -240,6 +240,18 @@ TEST(FixedAnswers, HighProductsAndCarryChains) {
   EXPECT_EQ(high.carry, 1u);
 }
 
+TEST(FixedAnswers, ACarryAfterASubtractionSaysThatNothingWasBorrowed) {
+  const Outcome borrowed = run("sub.cc.u32 %r0, %r1, %r2;", {1, 2});
+  EXPECT_EQ(run("addc.u32 %r0, %r1, %r2;", {5, 6}, borrowed.carry).d, 11u);
+  const Outcome enough = run("sub.cc.u64 %l0, %l1, %l2;", {2, 2});
+  EXPECT_EQ(run("addc.u32 %r0, %r1, %r2;", {5, 6}, enough.carry).d, 12u);
+  EXPECT_EQ(run("madc.lo.u32 %r0, %r1, %r2, %r3;", {5, 6, 1}, enough.carry).d, 32u);
+  const Outcome carried = run("add.cc.u32 %r0, %r1, %r2;", {0xffffffffu, 1});
+  EXPECT_EQ(run("subc.u32 %r0, %r1, %r2;", {9, 3}, carried.carry).d, 6u);
+  const Outcome none = run("add.cc.u32 %r0, %r1, %r2;", {1, 1});
+  EXPECT_EQ(run("subc.cc.u32 %r0, %r1, %r2;", {9, 9}, none.carry).d, 0xffffffffu);
+}
+
 TEST(FixedAnswers, ApproximateDivisionByHugeValues) {
   EXPECT_EQ(value("div.approx.f32 %f0, %f1, %f2;", {f(0x1p127f), f(0x1p127f)}), 0u);
   EXPECT_EQ(value("div.full.f32 %f0, %f1, %f2;", {f(0x1p127f), f(0x1p127f)}), f(1));

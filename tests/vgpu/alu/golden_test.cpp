@@ -130,7 +130,7 @@ class Comparison {
       for (int lane = 0; lane < kLanes; ++lane) {
         const uint64_t value = values_[32 * k + static_cast<size_t>(lane)];
         if (c == 'c')
-          bench_.carry() = (bench_.carry() & ~(1u << lane)) | static_cast<uint32_t>(value) << lane;
+          bench_.carry() = (bench_.carry() & ~(1u << lane)) | carry_flag(value) << lane;
         else if (c != 'i')
           bench_.set_source(k, lane, value);
       }
@@ -144,13 +144,19 @@ class Comparison {
         return describe(lane, bench_.destination(lane), recorded_.d[i]);
       if (!recorded_.d2.empty() && bench_.destination2(lane) != recorded_.d2[i])
         return "second destination, " + describe(lane, bench_.destination2(lane), recorded_.d2[i]);
-      if (!recorded_.carry.empty() && (bench_.carry() >> lane & 1u) != recorded_.carry[i])
-        return "carry, " + describe(lane, bench_.carry() >> lane & 1u, recorded_.carry[i]);
+      if (recorded_.carry.empty()) continue;
+      const uint32_t carry = carry_flag(bench_.carry() >> lane & 1u);
+      if (carry != recorded_.carry[i]) return "carry, " + describe(lane, carry, recorded_.carry[i]);
     }
     return "";
   }
 
  private:
+  /// Of subtractions the text has borrows: the flag is 1 where nothing was borrowed.
+  uint32_t carry_flag(uint64_t recorded) const {
+    const bool subtract = in_->op == Opcode::sub || in_->op == Opcode::subc;
+    return static_cast<uint32_t>(recorded) ^ (subtract ? 1u : 0u);
+  }
   bool equal(uint64_t ours, uint64_t theirs, int lane) const {
     if (ours == theirs) return true;
     Type t = in_->mods.types[0];

@@ -112,10 +112,11 @@ bool add_model(const Instruction& in, const uint64_t* s, bool carry, Expected& e
   const Wide a = value_of(s[0], bits, is_signed), b = value_of(s[1], bits, is_signed);
   const bool subtract = in.op == Opcode::sub || in.op == Opcode::subc;
   const bool with_carry = in.op == Opcode::addc || in.op == Opcode::subc;
-  const Wide c = with_carry && carry ? 1 : 0;
+  // Of a subtraction the flag says that nothing was borrowed.
+  const Wide c = with_carry && carry != subtract ? 1 : 0;
   Wide r = subtract ? a - b - c : a + b + c;
   const Wide ua = value_of(s[0], bits, false), ub = value_of(s[1], bits, false);
-  e.carry = subtract ? ua - ub - c < 0 : (ua + ub + c) >> bits != 0;
+  e.carry = subtract ? ua - ub - c >= 0 : (ua + ub + c) >> bits != 0;
   if (m.sat) r = clamp_to(r, bits, is_signed);
   e.d = low(static_cast<uint64_t>(r), bits);
   return true;

@@ -50,7 +50,7 @@ enum CuFunctionAttribute : int {
 inline constexpr unsigned kCuStreamNonBlocking = 1, kCuEventDisableTiming = 2;
 inline constexpr unsigned kCuHostPortable = 1, kCuHostDeviceMap = 2;
 inline constexpr unsigned kCuWaitGeq = 0;
-inline constexpr int kCuLimitPrintfBytes = 1, kCuLimitPersistingL2 = 6;
+inline constexpr int kCuLimitStackBytes = 0, kCuLimitPrintfBytes = 1, kCuLimitPersistingL2 = 6;
 inline constexpr unsigned kCuLaunchCooperative = 2;
 inline constexpr int kCuHandlePosixFd = 1;
 

@@ -114,6 +114,7 @@ class Scripted(Case):
                 ("images", "y = batch_norm(x, None, None, w, w, training=True)",
                  X.replace('"N", "C"', '"N", "C", 7') + vector),
                 ("given", "y = relu(batch_norm(x, w, w * w, w, w))", X.replace('"N", "C"', '"N", "C", 7') + vector),
+                ("counts", "y = sum(x > 0, dim=0)", X),
                 ("loss", "y = huber_loss(x, t)", X + target),
                 ("whole", "y = (x - mean(x)) / std(x)", X),
                 ("weighted", "y = sqrt(mean(x * x * (w * w)))", X + vector),

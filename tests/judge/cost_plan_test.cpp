@@ -53,6 +53,12 @@ TEST(CostPlan, MoreIsDoneWhereItIsAskedForOrNobodyWaits) {
   EXPECT_TRUE(plan_by_cost(facts(1), Effort::standard, "cpu").cheap);
 }
 
+TEST(CostPlan, OnACpuThatIsThreeTimesAsSlowAsItSeemedCheapCasesAreAllTried) {
+  const CostPlan plan = plan_by_cost(facts(0.3), Effort::quick, "cpu");
+  EXPECT_TRUE(plan.cheap);
+  EXPECT_GE(plan.budget_s, 60 * 3 * 0.3);
+}
+
 TEST(CostPlan, RepeatedCallsFitWhatIsLeft) {
   EXPECT_EQ(repeated_calls(0.02, 10, Effort::standard), 32u);
   EXPECT_EQ(repeated_calls(1, 5, Effort::standard), 5u);

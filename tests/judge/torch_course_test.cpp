@@ -92,6 +92,26 @@ TEST_F(TorchJudgement, AKernelOfOneShapeIsJudgedThereWithFewerCalls) {
   EXPECT_LT(v.resources.calls, 60u);
 }
 
+TEST_F(TorchJudgement, TheVirtualDeviceHasTheTimeOfTheCpu) {
+  bare();
+  request_.device = "virtual";
+  request_.time_budget_ms = 0;
+  request_.options.effort = Effort::quick;
+  oracle_ = "right,slow-cases";  // 0.1 s each
+  const Verdict v = judged();
+  EXPECT_EQ(v.status, VerdictStatus::correct) << v.reason;
+  EXPECT_EQ(found(v, "planned-by-cost"), nullptr);
+}
+
+/// A processor that was elsewhere for a while says nothing of what a case costs.
+TEST_F(TorchJudgement, OneSlowCaseMakesNoTaskExpensive) {
+  oracle_ = "right,slow-first,gpu";
+  request_.device = "cuda:0";
+  const Verdict v = judged();
+  EXPECT_EQ(v.status, VerdictStatus::correct) << v.reason;
+  EXPECT_EQ(found(v, "planned-by-cost"), nullptr);
+}
+
 TEST_F(TorchJudgement, ASmallShapeCondemnsNoTask) {
   oracle_ = "expensive,gpu,void-when-small";
   request_.device = "cuda:0";
@@ -206,7 +226,7 @@ TEST_F(TorchJudgement, TheRewardIsInEveryVerdict) {
   on_a_gpu();
   EXPECT_EQ(to_json(judged())["reward"].as_int(), 2) << "twice as fast as eager, nothing compiled";
   for (const char* bad : {"wrong", "compile-error", "hang"}) {
-    candidate_ = bad;
+    behave(bad);
     EXPECT_EQ(to_json(judged())["reward"].as_int(), -1) << bad;
   }
   oracle_ = "worker-fault";

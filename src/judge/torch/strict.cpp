@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "base/text.h"
 #include "judge/probe_inputs.h"
@@ -57,6 +59,7 @@ class Strict {
   uint64_t seed_;
   Clock::time_point begin_;
   double waited_before_s_ = 0;
+  double least_case_s_ = std::numeric_limits<double>::infinity();  ///< at the task's own shapes
   CostPlan plan_;
   std::string place_;   ///< the shape variant where most probes run; empty: the task's own shapes
   double place_s_ = 0;  ///< what a case costs there
@@ -100,8 +103,11 @@ Result<bool> Strict::value_probe(Probe probe, uint32_t variants, const std::stri
     // The task's own inputs once with the task's own weights; everything else with new ones.
     std::optional<uint64_t> weights;
     if (probe != Probe::task_inputs || v > 0 || use != kOwnShapes) weights = derive_seed(seed, 7);
+    const double before_s = course_.oracle().busy_s();
     FIEL_TRY(const Case c, course_.oracle().prepare(probe, v, seed, weights, shapes));
     FIEL_TRY(go_on, single(c, {}, result));
+    if (shapes.empty())
+      least_case_s_ = std::min(least_case_s_, course_.oracle().busy_s() - before_s);
     course_.oracle().release(c);
   }
   if (!course_.decided() && !go_on && course_.refused(result.shape_set)) {
@@ -266,17 +272,15 @@ void Strict::guards_and_state() {
 }
 
 /// What the task's own shapes get whatever it costs. The cheapest of these cases tells the price of
-/// the others: the first one may have built something.
+/// the others: the first one may have built something, and any may have waited for a processor.
 Result<bool> Strict::at_own_shapes() {
   const bool cheap = plan_.cheap;
   OracleSide& oracle = course_.oracle();
-  const double before_s = oracle.busy_s();
   FIEL_TRY(bool go_on, value_probe(Probe::task_inputs, cheap ? 3 : 2));
-  const double each_s = (oracle.busy_s() - before_s) / (cheap ? 3 : 2);
   if (go_on)
-    plan_ = plan_by_cost(cost_facts(oracle, each_s), course_.request().options.effort,
+    plan_ = plan_by_cost(cost_facts(oracle, least_case_s_), course_.request().options.effort,
                          course_.request().torch_device());
-  place_s_ = each_s;
+  place_s_ = least_case_s_;
   if (go_on) {
     FIEL_TRY(go_on, value_probe(Probe::mixed_signs, plan_.cheap ? 2 : 1));
   }

@@ -27,7 +27,10 @@ constexpr uint32_t kMaxDepth = 80;
 constexpr size_t kMaxValues = 2u << 20;  ///< of a frame: thousands of samples of twenty numbers
 constexpr int kMaxEvents = 100'000;      ///< before one reply
 constexpr uint32_t kMaxEventBytes = 64u << 10;
-constexpr int64_t kLastWordsMs = 500;  ///< for a process that closed its channel to end by itself
+/// For a process that closed its channel to end by itself. Tearing down gigabytes on a busy machine
+/// takes seconds, and would be called tampering; only who closes the channel and lives on costs
+/// this.
+constexpr int64_t kLastWordsMs = 5'000;
 
 /// A process that sees one GPU calls it cuda:0: nothing in it may depend on which one is the
 /// current one, as it would with several.

@@ -47,15 +47,21 @@ TEST_F(CacheTest, ASlotThatIsNotPublishedLeavesNothing) {
 }
 
 TEST_F(CacheTest, AKilledBuilderBlocksNobody) {
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
   pid_t pid = ::fork();
   if (pid == 0) {
     auto slot = cache.begin();
     fill(slot->folder() / "half", 5);
+    (void)!::write(ready[1], "x", 1);
     for (;;) ::pause();
   }
-  ::usleep(50'000);
+  char byte = 0;
+  EXPECT_EQ(::read(ready[0], &byte, 1), 1);
   ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);
+  ::close(ready[0]);
+  ::close(ready[1]);
   store("k1", 10);
   EXPECT_TRUE(cache.find("k1"));
   EXPECT_EQ(cache.usage().abandoned, 1u);

@@ -43,7 +43,7 @@ class TorchProtocols(unittest.TestCase):
         self.assertEqual([name for name in rows if rows[name]["accepted"]], ["naive"])
         opinion = rows["naive"]["verdict"]["opinion"]
         self.assertEqual([t["passed"] for t in opinion["trials"]], [True] * 10)
-        self.assertGreater(opinion["speedup"], 1)
+        self.assertGreater(opinion["kernel_ns"], 0)
         self.assertEqual(rows["naive"]["by"], "stale-output")
 
     def test_an_honest_kernel_is_timed_by_kernelbench_with_the_hosts_clock_named(self):

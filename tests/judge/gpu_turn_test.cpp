@@ -19,15 +19,38 @@ GpuTurn turn_in(const TempDir& folder, const std::string& uuid = kGpu,
   return std::move(*turn);
 }
 
-/// True where it is not over in a while: it waits.
-bool waits(GpuTurn& turn, Share share, std::jthread& thread, std::atomic<bool>& done) {
-  thread = std::jthread([&turn, &done, share] {
-    EXPECT_TRUE(turn.take(share));
-    done = true;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(150));
-  return !done;
-}
+/// A turn that is taken by another thread, and whether it waits.
+struct Other {
+  explicit Other(const TempDir& folder)
+      : turn(turn_in(folder, kGpu, [this] {
+          asked = true;
+          return false;
+        })) {}
+
+  void start(std::function<Status(GpuTurn&)> what) {
+    done = false;
+    thread = std::jthread([this, what = std::move(what)] {
+      EXPECT_TRUE(what(turn));
+      done = true;
+    });
+  }
+  void take(Share share) {
+    start([share](GpuTurn& t) { return t.take(share); });
+  }
+  void live(Share share) {
+    start([share](GpuTurn& t) { return t.live(share); });
+  }
+  /// Once it asks anew whether to go on, as only who waits does, or is over.
+  bool waits() {
+    asked = false;
+    while (!asked && !done) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return !done;
+  }
+
+  std::atomic<bool> asked = false, done = false;
+  GpuTurn turn;
+  std::jthread thread;  ///< last: joined before what it uses goes
+};
 
 TEST(GpuTurn, WaitingIsNotTheJudgementsTime) {
   auto folder = TempDir::create("turn");
@@ -67,39 +90,31 @@ TEST(GpuTurn, AnswersAreCheckedSideBySide) {
 TEST(GpuTurn, WhoTimesIsAlone) {
   auto folder = TempDir::create("turn");
   ASSERT_TRUE(folder);
-  GpuTurn a = turn_in(*folder), b = turn_in(*folder);
-  ASSERT_TRUE(a.take(Share::shared));
-  std::atomic<bool> done = false;
-  {
-    std::jthread thread;
-    EXPECT_TRUE(waits(b, Share::exclusive, thread, done));
-    a.end();
-  }
-  EXPECT_TRUE(done);
-  EXPECT_GT(b.waited_s(), 0);
-  std::atomic<bool> shared = false;
-  std::jthread thread;
-  EXPECT_TRUE(waits(a, Share::shared, thread, shared));
-  b.end();
+  Other a(*folder), b(*folder);
+  ASSERT_TRUE(a.turn.take(Share::shared));
+  b.take(Share::exclusive);
+  EXPECT_TRUE(b.waits());
+  a.turn.end();
+  b.thread.join();
+  EXPECT_TRUE(b.done);
+  EXPECT_GT(b.turn.waited_s(), 0);
+  a.take(Share::shared);
+  EXPECT_TRUE(a.waits());
+  b.turn.end();
 }
 
 TEST(GpuTurn, WhoYieldsLetsTheWaitingTimeFirst) {
   auto folder = TempDir::create("turn");
   ASSERT_TRUE(folder);
-  GpuTurn a = turn_in(*folder), b = turn_in(*folder);
-  ASSERT_TRUE(a.take(Share::shared));
-  std::atomic<bool> timed = false, back = false;
-  std::jthread timing;
-  ASSERT_TRUE(waits(b, Share::exclusive, timing, timed));
-  std::jthread yielding([&] {
-    EXPECT_TRUE(a.yield());
-    back = true;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  EXPECT_TRUE(timed);
-  EXPECT_FALSE(back);
-  timing.join();
-  b.end();
+  Other a(*folder), b(*folder);
+  ASSERT_TRUE(a.turn.take(Share::shared));
+  b.take(Share::exclusive);
+  ASSERT_TRUE(b.waits());
+  a.start([](GpuTurn& t) { return t.yield(); });
+  b.thread.join();
+  EXPECT_TRUE(b.done);
+  EXPECT_TRUE(a.waits());
+  b.turn.end();
 }
 
 TEST(GpuTurn, OtherGpusAndTheCpuAreNobodysTurn) {
@@ -115,22 +130,16 @@ TEST(GpuTurn, OtherGpusAndTheCpuAreNobodysTurn) {
 TEST(GpuTurn, TheWholeRoomIsHadWhenTheOthersHaveEnded) {
   auto folder = TempDir::create("turn");
   ASSERT_TRUE(folder);
-  GpuTurn a = turn_in(*folder);
-  std::atomic<bool> alone = false;
-  std::jthread thread;
+  Other a(*folder);
   {
     GpuTurn b = turn_in(*folder);
     ASSERT_TRUE(b.live(Share::shared));
-    thread = std::jthread([&] {
-      EXPECT_TRUE(a.live(Share::exclusive));
-      alone = true;
-    });
-    std::this_thread::sleep_for(std::chrono::milliseconds(150));
-    EXPECT_FALSE(alone);
+    a.live(Share::exclusive);
+    EXPECT_TRUE(a.waits());
     EXPECT_FALSE(b.alone());
   }
-  thread.join();
-  EXPECT_TRUE(a.alone());
+  a.thread.join();
+  EXPECT_TRUE(a.turn.alone());
 }
 
 TEST(GpuTurn, TheRoomIsHadAtOnceWhereNobodyElseIsInIt) {
@@ -146,16 +155,11 @@ TEST(GpuTurn, TheRoomIsHadAtOnceWhereNobodyElseIsInIt) {
   }
   EXPECT_TRUE(a.try_alone());
   EXPECT_TRUE(a.alone());
-  GpuTurn c = turn_in(*folder);
-  std::atomic<bool> in = false;
-  std::jthread thread([&] {
-    EXPECT_TRUE(c.live(Share::shared));
-    in = true;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(150));
-  EXPECT_FALSE(in);
+  Other c(*folder);
+  c.live(Share::shared);
+  EXPECT_TRUE(c.waits());
   { const GpuTurn gone = std::move(a); }
-  thread.join();
+  c.thread.join();
 }
 
 TEST(GpuTurn, TheUserStopsTheWait) {

@@ -4,4 +4,6 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 venv=$("$here/venv.sh")
 cd "$here"
-exec "$venv/bin/python" -B -m unittest "$@"
+# Nothing new in src/: it would be newer than the binary, and `run` would build beside the tests.
+export PYTHONDONTWRITEBYTECODE=1
+exec "$venv/bin/python" -m unittest "$@"

@@ -3,14 +3,17 @@
 import multiprocessing
 import os
 import statistics
-import time
+import types
 import unittest
+from unittest import mock
 
 from clock_harness import Descriptors, SimpleOracle, torch
 import clock_runner
 from fiel_worker import control
 from fiel_worker.channel import Fault
+from fiel_worker.oracle import timed_checks
 from fiel_worker.oracle.flush import CacheFlush
+from fiel_worker.oracle.snapshot import Snapshot
 
 torch.set_num_threads(1)  # runners are forked: no thread may hold a lock then
 WORK_NS = clock_runner.WORK_S * 1e9
@@ -19,6 +22,7 @@ WORK_NS = clock_runner.WORK_S * 1e9
 class Timed(unittest.TestCase):
     def setUp(self):
         self.oracle, self.processes, self.control = SimpleOracle(), [], []
+        self.meeting = clock_runner.meeting = clock_runner.Meeting()
 
     def tearDown(self):
         for process in self.processes:
@@ -60,7 +64,7 @@ class Timed(unittest.TestCase):
     def time_of(self, runners: list[dict], **options) -> dict:
         message = {
             "case": 1, "runners": runners, "seed": 4711, "samples_max": 24, "warmup": 1,
-            "verify_share": 0.5, "budget_ms": 60_000, "call_timeout_ms": 5000,
+            "verify_share": 0.5, "budget_ms": 60_000, "call_timeout_ms": 5000, "hold_timeout_ms": 5000,
         }
         return self.oracle.op_time(message | options, Descriptors(self.control))
 
@@ -73,6 +77,19 @@ class Timed(unittest.TestCase):
         gap = statistics.median(s["wall_ns"] - s["device_ns"] * reply["calls"] for s in of(0))
         return (statistics.median(s["wall_ns"] for s in of(runner)) - gap) / reply["calls"]
 
+    def meet_after(self, owner, function: str) -> list[bool]:
+        """A runner that comes to a meeting acts after each call of the oracle's function. Whether
+        one did, call by call."""
+        inner, met = getattr(owner, function), []
+
+        def outer(instance):
+            inner(instance)
+            met.append(self.meeting.meets())
+
+        patch = mock.patch.object(owner, function, outer)
+        patch.start()
+        self.addCleanup(patch.stop)
+        return met
 
 
 class ClockTest(Timed):
@@ -107,7 +124,7 @@ class ClockTest(Timed):
         self.assertEqual(rounds(first) + rounds(rest), list(range(1, 9)))
         self.assertEqual(rest["failures"], [])
         for process in self.processes:
-            process.join(30)
+            process.join(60)
             self.assertEqual(process.exitcode, 0)
 
     def test_a_short_claim_is_worth_the_wall_time(self):
@@ -136,23 +153,25 @@ class ClockTest(Timed):
         self.assertEqual(found[0]["outputs"][0]["failing"], 1)
 
     def test_done_before_the_work_is_done_fails(self):
-        found = self.failed(self.time("slow", "early_done", samples_max=8, verify_share=1), 1)
+        self.meet_after(Snapshot, "look_again")
+        found = self.failed(self.time("honest", "early_done", samples_max=8, verify_share=1), 1)
         self.assertTrue(found)
 
     def test_outputs_that_arrive_after_done_fail_without_being_verified(self):
-        reply = self.time("slow", "early_done", samples_max=12, verify_share=0)
+        self.meet_after(Snapshot, "look_again")
+        reply = self.time("honest", "early_done", samples_max=12, verify_share=0)
         late = [s for s in reply["samples"] if s["runner"] == 1 and s["failed"] and not s["verified"]]
-        self.assertGreaterEqual(len(late), 11)
+        self.assertEqual(len(late), 12)
         self.assertTrue(any(f["missing_at_done"] for f in self.failed(reply, 1)))
         self.assertFalse(self.failed(reply, 0))
 
     def test_late_outputs_fail_also_where_something_was_put_over_the_poison(self):
-        reply = self.time("slow", "memset_first", samples_max=8, verify_share=0)
+        self.meet_after(Snapshot, "look_again")
+        reply = self.time("honest", "memset_first", samples_max=8, verify_share=0)
         found = self.failed(reply, 1)
         self.assertTrue(any(f["changed_after_done"] for f in found))
         failed = [s for s in reply["samples"] if s["failed"]]
-        self.assertEqual({s["runner"] for s in failed}, {1})
-        self.assertGreaterEqual(len(failed), 7)  # the last one has no next turn
+        self.assertEqual(({s["runner"] for s in failed}, len(failed)), ({1}, 8))
 
     def test_an_output_left_out_in_part_fails_in_the_same_call(self):
         reply = self.time("honest", "leaves_some", samples_max=6, verify_share=0)
@@ -166,13 +185,18 @@ class ClockTest(Timed):
         self.assertEqual((reply["failures"], reply["mode"]), ([], "held"))
 
     def test_comparisons_take_half_of_the_budget_at_most(self):
-        quick = self.oracle.verify_outputs
-        self.oracle.verify_outputs = lambda *a: time.sleep(0.5) or quick(*a)
-        reply = self.time("honest", "honest", budget_ms=3000, verify_share=1, samples_max=8)
+        quick, now_ns = self.oracle.verify_outputs, [0]
+
+        def ten_seconds(*arguments):
+            now_ns[0] += 10 * 10**9
+            return quick(*arguments)
+
+        self.oracle.verify_outputs = ten_seconds
+        clock = types.SimpleNamespace(perf_counter_ns=lambda: now_ns[0])
+        with mock.patch.object(timed_checks, "time", clock):
+            reply = self.time("honest", "honest", budget_ms=60_000, verify_share=1, samples_max=8)
         verified = sum(s["verified"] for s in reply["samples"])
-        self.assertTrue(2 <= verified <= 3, verified)
-        of_runner = [sum(s["runner"] == r for s in reply["samples"]) for r in (0, 1)]
-        self.assertEqual(verified + reply["unverified_for_time"], of_runner[1])
+        self.assertEqual((verified, reply["unverified_for_time"]), (3, 5))
         self.assertFalse(any(s["verified"] for s in reply["samples"] if s["runner"] == 0))
 
     def test_trusted_sides_may_share_their_slots(self):
@@ -194,8 +218,8 @@ class ClockTest(Timed):
         self.assertEqual(len([s for s in reply["samples"] if s["runner"] == 0]), 24)
 
     def test_a_hanging_runner_ends_by_its_deadline(self):
-        reply = self.time("honest", "hangs", call_timeout_ms=500, samples_max=10)
-        self.assertEqual(reply["runners"][1]["ended"], "call 5 took longer than 500 ms")
+        reply = self.time("honest", "hangs", call_timeout_ms=5000, samples_max=10)
+        self.assertEqual(reply["runners"][1]["ended"], "call 5 took longer than 5000 ms")
         self.assertIsNone(reply["runners"][0]["ended"])
 
     def test_a_raising_runner_ends_with_a_reason(self):
@@ -207,7 +231,7 @@ class ClockTest(Timed):
                 self.setUp()
 
     def test_a_runner_that_never_enters_ends_with_a_reason(self):
-        reply = self.time("honest", "never_enters", entry_timeout_ms=2000, samples_max=4)
+        reply = self.time("honest", "never_enters", entry_timeout_ms=5000, samples_max=4)
         self.assertIn("did not enter", reply["runners"][1]["ended"])
         self.assertEqual(len(reply["samples"]), 4)
 
@@ -221,7 +245,7 @@ class HeldTest(Timed):
     """Calls that are queued before the clock starts."""
 
     def held(self, *behaviours, **options) -> dict:
-        options = {"held": True, "calls": 3, "samples_max": 8, "hold_timeout_ms": 300} | options
+        options = {"held": True, "calls": 3, "samples_max": 8} | options
         return self.time(*behaviours, **options)
 
     def test_queued_calls_are_right_and_timed_from_the_release(self):
@@ -232,7 +256,7 @@ class HeldTest(Timed):
         self.assertTrue(all(s["wall_ns"] > 3 * WORK_NS for s in reply["samples"]))
 
     def test_what_waits_for_its_own_results_is_timed_unheld_and_called_so(self):
-        reply = self.held("queued", "synchronises")
+        reply = self.held("queued", "synchronises", hold_timeout_ms=1000)
         self.assertEqual((reply["mode"], reply["calls"]), ("unheld", 1))
         self.assertIn("runner 1: it does not queue 1 call", reply["mode_why"])
         self.assertEqual(reply["failures"], [])
@@ -244,26 +268,28 @@ class HeldTest(Timed):
         self.assertIn("runner 0: its device cannot wait", reply["mode_why"])
 
     def test_a_short_queue_gets_shorter_batches(self):
-        reply = self.held("queued", "short_queue", calls=8, count=8)
+        reply = self.held("queued", "short_queue", calls=8, count=8, hold_timeout_ms=1000)
         self.assertEqual((reply["mode"], reply["calls"]), ("held", 2))
         self.assertIn("runner 1: it does not queue 8 calls", reply["mode_why"])
         self.assertEqual(reply["failures"], [])
 
     def test_work_before_the_release_is_work_on_other_inputs(self):
-        slowly(self)
+        met = self.meet_after(CacheFlush, "__call__")
         for behaviour in ("runs_ahead", "peeks"):
             with self.subTest(behaviour):
                 reply = self.held("queued", behaviour)
                 self.assertEqual(reply["mode"], "unheld")
                 self.assertIn("runner 1: its answer to a held call is wrong", reply["mode_why"])
                 self.assertEqual(reply["failures"], [])
+                self.assertEqual(any(met), behaviour == "peeks")
                 self.tearDown()
                 self.setUp()
 
     def test_a_runner_that_turns_hostile_once_it_is_held_fails(self):
-        slowly(self)
+        met = self.meet_after(CacheFlush, "__call__")
         reply = self.held("queued", "peeks_later", samples_max=12, verify_share=1)
         self.assertEqual(reply["mode"], "held")
+        self.assertTrue(any(met))
         self.assertTrue(self.failed(reply, 1))
         self.assertFalse(self.failed(reply, 0))
 
@@ -300,13 +326,6 @@ class GaugeTest(Timed):
         reply = self.time("dies", "honest", "zeros", gauge=2, samples_max=12)
         self.assertIn("ended", reply["runners"][0]["ended"])
         self.assertLess(reply["rounds"], 12)
-
-
-def slowly(test: unittest.TestCase) -> None:
-    """Time between the inputs' arrival and the release, for those who would use it."""
-    flush = CacheFlush.__call__
-    CacheFlush.__call__ = lambda self: (time.sleep(0.1), flush(self))
-    test.addCleanup(setattr, CacheFlush, "__call__", flush)
 
 
 class ControlPageTest(unittest.TestCase):

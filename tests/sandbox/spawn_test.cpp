@@ -17,7 +17,7 @@ namespace {
 
 /// A shell command in the sandbox, to its end.
 std::unique_ptr<Child> run(const std::string& command, IsolationPolicy policy = {},
-                           int64_t timeout_ms = 10'000,
+                           int64_t timeout_ms = 60'000,
                            std::vector<std::filesystem::path> devices = {}) {
   SpawnRequest q;
   q.devices = std::move(devices);
@@ -63,21 +63,21 @@ TEST(Sandbox, TheEnvironmentIsOnlyWhatWasGiven) {
 /// What a program in the sandbox can do with sockets: "unix:yes inet:no …".
 std::string sockets(IsolationPolicy policy, std::vector<std::filesystem::path> devices) {
   auto c = run(R"(python3 - <<'END'
-import socket
+import os, socket
 def tried(what):
     try:
         what()
         return "yes"
     except OSError as error:
         return "no" if error.errno == 1 else error.strerror
-listener = lambda: (s := socket.socket(socket.AF_UNIX), s.bind("\0fiel-test"), s.listen())
+listener = lambda: (s := socket.socket(socket.AF_UNIX), s.bind(b"\0fiel-test-" + os.urandom(8)), s.listen())
 print("unix:" + tried(lambda: socket.socket(socket.AF_UNIX)), "listen:" + tried(listener),
       "connect:" + tried(lambda: socket.socket(socket.AF_UNIX).connect("/x")),
       "inet:" + tried(lambda: socket.socket(socket.AF_INET)),
       "netlink:" + tried(lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)))
 END
 )",
-               policy, 20'000, std::move(devices));
+               policy, 60'000, std::move(devices));
   return c ? c->output : "";
 }
 
@@ -144,7 +144,7 @@ TEST(Sandbox, DescriptorsAreOnlyThoseHandedOver) {
   q.descriptors = {{fd, 3}};
   auto child = spawn(q, {});
   ASSERT_TRUE(child) << to_string(child.error());
-  (*child)->wait(5'000);
+  (*child)->wait(60'000);
   ::close(leak);
   std::string seen = (*child)->output;
   EXPECT_NE(seen.find("memfd:given"), std::string::npos) << seen;
@@ -156,11 +156,12 @@ TEST(Sandbox, DescriptorsAreOnlyThoseHandedOver) {
 TEST(Sandbox, MemoryOfAllItsProcessesCounts) {
   IsolationPolicy policy;
   policy.limits.memory_bytes = 128ull << 20;
-  // Four processes of 60 MB each.
-  auto c =
-      run("for i in 1 2 3 4; do (x=$(head -c 60000000 /dev/zero | tr '\\0' x); sleep 5) & done; "
-          "wait",
-          policy);
+  // Four processes of 60 MB each, for longer than a busy machine needs to fill them. A shell
+  // becomes its last command and gives its memory back: that one is `:`.
+  auto c = run(
+      "for i in 1 2 3 4; do (x=$(head -c 60000000 /dev/zero | tr '\\0' x); sleep 50; :) & done; "
+      "wait",
+      policy);
   EXPECT_NE(c->limit.find("memory limit of 128"), std::string::npos) << c->limit << c->output;
   EXPECT_TRUE(c->killed_by_us);
 }
@@ -235,6 +236,8 @@ TEST(Sandbox, NothingItStartedSurvivesIt) {
   auto c = run("sleep 300 & sleep 301 & echo started");
   pid_t pid = c->pid();
   c.reset();
+  const int64_t end = now_ms() + 10'000;  // who is killed is not gone at once
+  while (tree_usage(pid).processes > 0 && now_ms() < end) ::usleep(10'000);
   EXPECT_EQ(tree_usage(pid).processes, 0u);
 }
 

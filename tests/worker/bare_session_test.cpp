@@ -34,18 +34,38 @@ TEST_F(KernelTest, AKernelRunsAndItsOutputIsRead) {
   EXPECT_EQ(o.runtime_error, "");
 }
 
-/// A child of this process that is, or is not, a device process; 0 where there is none.
+/// The words of a process, with a NUL after each.
+std::string cmdline(const std::filesystem::path& process) {
+  std::ifstream words(process / "cmdline");
+  return {std::istreambuf_iterator<char>(words), {}};
+}
+
+/// A child of this process that is, or is not, a device process; 0 where there is none. Between
+/// fork and exec a child has our own words: it is neither yet.
 pid_t child(bool device) {
+  const std::string ours = cmdline("/proc/self");
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    std::ifstream stat(entry.path() / "stat"), words(entry.path() / "cmdline");
-    std::string line, cmdline(std::istreambuf_iterator<char>(words), {});
+    std::ifstream stat(entry.path() / "stat");
+    std::string line;
     std::getline(stat, line);
     const size_t name_end = line.rfind(") ");
-    if (name_end == std::string::npos || cmdline.empty()) continue;
+    if (name_end == std::string::npos) continue;
     if (std::atoi(line.c_str() + name_end + 4) != ::getpid()) continue;
-    if ((cmdline.find(kDeviceVerb) != std::string::npos) == device) return std::atoi(line.c_str());
+    const std::string words = cmdline(entry.path());
+    if (words.empty() || words == ours) continue;
+    if ((words.find(kDeviceVerb) != std::string::npos) == device) return std::atoi(line.c_str());
   }
   return 0;
+}
+
+/// Once there are a candidate and a device, the device is stopped. False: they did not come.
+bool stop_the_device() {
+  for (int tries = 0; tries < 6'000; ++tries) {
+    const pid_t device = child(true);
+    if (device > 0 && child(false) > 0) return ::kill(device, SIGSTOP) == 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
 }
 
 TEST_F(KernelTest, AKernelThatWasNotLoadedInTimeIsATimeoutAndTheDeviceNotBroken) {
@@ -54,12 +74,11 @@ TEST_F(KernelTest, AKernelThatWasNotLoadedInTimeIsATimeoutAndTheDeviceNotBroken)
       with_kernel("twice<<<grid, 128, 0, stream>>>(x, y, n);")));
   options.start_timeout_ms = 2'000;
   // A device that cannot answer, as one that is filling gigabytes for the kernel's variables.
-  std::thread stopper([] {
-    while (child(false) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    ::kill(child(true), SIGSTOP);
-  });
+  bool stopped = false;
+  std::thread stopper([&] { stopped = stop_the_device(); });
   auto started = BareSession::start(options);
   stopper.join();
+  EXPECT_TRUE(stopped);
   ASSERT_TRUE(started) << to_string(started.error());
   BareSession& s = **started;
   ASSERT_EQ(child(true), 0) << "the device was ended";

@@ -9,6 +9,8 @@
 
 #include <string>
 
+#include "places.h"
+
 namespace fiel::agent {
 
 class ModelServer {
@@ -30,7 +32,7 @@ class ModelServer {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       ::dup2(in[0], 0);
       ::dup2(out[1], 1);
-      ::execlp("python3", "python3", FIEL_SOURCE_DIR "/tests/agent/model_server.py", nullptr);
+      ::execlp("python3", "python3", in_source("tests/agent/model_server.py").c_str(), nullptr);
       ::_exit(127);
     }
     ::close(in[0]);

@@ -6,6 +6,7 @@
 #include "agent/workspace/desk.h"
 #include "agent/workspace/layout.h"
 #include "base/files.h"
+#include "places.h"
 
 namespace fiel::agent {
 
@@ -16,7 +17,7 @@ class WorkspaceTest : public ::testing::Test {
     ASSERT_TRUE(folder);
     folder_.emplace(std::move(*folder));
     NewWorkspace q;
-    q.task = FIEL_SOURCE_DIR "/tasks/softmax.toml";
+    q.task = in_source("tasks/softmax.toml");
     q.folder = folder_->path() / "work";
     q.skeleton = "// kernel\n";
     q.fiel = "/opt/it's/fiel";

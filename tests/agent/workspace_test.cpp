@@ -9,6 +9,7 @@
 #include "agent/append_line.h"
 #include "agent/workspace/daemon.h"
 #include "full_disk.h"
+#include "places.h"
 #include "workspace_fixture.h"
 
 namespace fiel::agent {
@@ -128,7 +129,7 @@ TEST_F(WorkspaceTest, HoldsTheTaskTheSkeletonAndTheInstructions) {
 
 TEST_F(WorkspaceTest, AFolderThatIsNotEmptyIsLeftAlone) {
   NewWorkspace q;
-  q.task = FIEL_SOURCE_DIR "/tasks/softmax.toml";
+  q.task = in_source("tasks/softmax.toml");
   q.folder = folder_->path() / "work";
   EXPECT_FALSE(create_workspace(q));
 }
@@ -330,7 +331,7 @@ TEST_F(WorkspaceTest, TheDaemonAnswersAndSurvivesRudeClients) {
 TEST(Layout, ACudaAgentFolderComesInAndGoesOut) {
   auto folder = TempDir::create("fiel-test");
   const fs::path from = folder->path() / "theirs";
-  const fs::path example = FIEL_SOURCE_DIR "/examples/torch/scaled_sum";
+  const fs::path example = in_source("examples/torch/scaled_sum");
   fs::copy(example / "work_folder", from, fs::copy_options::recursive);
   fs::copy(example / "task.py", from / "model.py");
   ASSERT_TRUE(write_file_atomic(from / "utils.py", "theirs"));

@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "build/toolchain.h"
+#include "places.h"
 
 namespace fiel::build {
 namespace {
@@ -35,7 +36,7 @@ TEST(PublicHeaders, CompileAloneAsCAndAsCpp) {
     ASSERT_FALSE(required && std::string(required) == "1") << to_string(toolkit.error());
     GTEST_SKIP() << to_string(toolkit.error());
   }
-  const fs::path include = fs::path(FIEL_SOURCE_DIR) / "include";
+  const fs::path include = in_source("include");
   TempDir folder = *TempDir::create("fiel-test-headers");
   int compiled = 0;
   for (const auto& entry : fs::directory_iterator(include / "fiel"))

@@ -7,6 +7,7 @@
 #include "cli/redteam/case_folder.h"
 #include "cli/redteam/machine.h"
 #include "cli/redteam/matrix.h"
+#include "places.h"
 
 namespace fiel::cli {
 namespace {
@@ -171,7 +172,7 @@ TEST_F(Cells, TheMatrixIsAsInTheGoldenFile) {
   EXPECT_EQ(m.rates(Protocol::strict).let_through.of, 1u);
   const std::string got =
       to_text(m) + "\n" + to_markdown(m) + "\n" + to_json(m)["rates"].dump(1) + "\n";
-  const std::string path = FIEL_SOURCE_DIR "/tests/cli/golden/redteam.txt";
+  const std::string path = in_source("tests/cli/golden/redteam.txt");
   if (std::getenv("FIEL_UPDATE_GOLDEN") != nullptr) {
     ASSERT_TRUE(write_file_atomic(path, got).has_value());
   }

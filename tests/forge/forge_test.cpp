@@ -11,6 +11,7 @@
 
 #include "forge/emit.h"
 #include "forge/scalar_operators.h"
+#include "places.h"
 
 namespace fiel::forge {
 namespace {
@@ -104,8 +105,7 @@ where_mask pointwise
 
 TEST(Template, EveryNativeTaskHasOneOrASentenceThatSaysWhyNot) {
   std::set<std::string> found;
-  for (const auto& file :
-       std::filesystem::directory_iterator(std::string(FIEL_SOURCE_DIR) + "/tasks")) {
+  for (const auto& file : std::filesystem::directory_iterator(in_source("tasks"))) {
     if (file.path().extension() != ".toml") continue;
     const auto t = task::load_task(file.path().string());
     ASSERT_TRUE(t) << file.path();

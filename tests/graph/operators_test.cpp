@@ -4,12 +4,13 @@
 
 #include "base/files.h"
 #include "graph_testing.h"
+#include "places.h"
 
 namespace fiel::graph {
 namespace {
 
 TEST(Catalogue, DocumentationFileIsWhatTheCatalogueSays) {
-  auto file = read_file(std::string(FIEL_SOURCE_DIR) + "/docs/operators.md");
+  auto file = read_file(in_source("docs/operators.md"));
   ASSERT_TRUE(file) << to_string(file.error());
   EXPECT_TRUE(*file == operators_markdown())
       << "docs/operators.md is stale; write it anew with: graph_evaluate_cases --markdown";

@@ -15,12 +15,13 @@
 #include "base/text.h"
 #include "fake_session.h"
 #include "judge/torch/judge_torch.h"
+#include "places.h"
 #include "worker/python_launch.h"
 #include "worker/trusted_child.h"
 
 namespace fiel::judge::torch {
 
-inline const char* const kScript = FIEL_SOURCE_DIR "/tests/judge/fake_torch/worker.py";
+inline const std::string kScript = in_source("tests/judge/fake_torch/worker.py");
 
 /// A session on a GPU that is not there: windows are numbers, and on its control page stands what a
 /// call takes, as the fake runners write it there: the fake oracle waits for that.

@@ -9,12 +9,13 @@
 #include "base/files.h"
 #include "judge/protocols/protocol.h"
 #include "judge/readable.h"
+#include "places.h"
 
 namespace fiel::judge {
 namespace {
 
 Json schema() {
-  auto text = read_file(FIEL_SOURCE_DIR "/docs/verdict.schema.json");
+  auto text = read_file(in_source("docs/verdict.schema.json"));
   EXPECT_TRUE(text.has_value());
   auto json = Json::parse(text.value_or("{}"));
   EXPECT_TRUE(json.has_value());

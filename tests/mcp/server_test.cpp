@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "places.h"
+
 namespace fiel::mcp {
 namespace {
 
@@ -42,7 +44,7 @@ class ServerTest : public ::testing::Test {
               return std::unique_ptr<Running>(std::make_unique<FakeProcess>(script_));
             },
             60'000),
-        tools_({.task_folder = std::string(FIEL_SOURCE_DIR) + "/tasks", .max_judged = 3}, jobs_),
+        tools_({.task_folder = in_source("tasks"), .max_judged = 3}, jobs_),
         server_(tools_, jobs_, "0.1") {}
 
   std::vector<Json> say(const std::string& line) {
@@ -241,7 +243,7 @@ class TorchServer : public ServerTest {
   /// The answer to one call for `task` on `device`, whose words are then in `script_`.
   Json call(const std::string& tool, const std::string& task, const std::string& kernel,
             const std::string& device = "") {
-    Tools tools({.task_folder = std::string(FIEL_SOURCE_DIR) + "/tasks", .device = device}, jobs_);
+    Tools tools({.task_folder = in_source("tasks"), .device = device}, jobs_);
     Server server(tools, jobs_, "0.1");
     server.take(plain(1, "tools/call",
                       R"({"name":")" + tool + R"(","arguments":{"task":")" + task +

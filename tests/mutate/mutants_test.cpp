@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "mutate/mutant.h"
+#include "places.h"
 
 namespace fiel::mutate {
 namespace {
@@ -31,7 +32,7 @@ std::string listing(const std::vector<Mutant>& mutants) {
 }
 
 std::vector<fs::path> sources() {
-  const fs::path root = FIEL_SOURCE_DIR;
+  const fs::path root = in_source("");
   std::vector<fs::path> list;
   for (const char* folder : {"tests/mutate/cases", "examples/softmax", "examples/layernorm",
                              "examples/matmul_bias_relu", "examples/gelu_bias_residual"})
@@ -55,7 +56,7 @@ bool makes(const std::string& body, const std::string& line) {
 }
 
 TEST(Mutants, AreWhatTheCasesSay) {
-  const fs::path folder = fs::path(FIEL_SOURCE_DIR) / "tests/mutate/cases";
+  const fs::path folder = in_source("tests/mutate/cases");
   int cases = 0;
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() != ".cu") continue;
@@ -122,7 +123,7 @@ TEST(Mutants, ChangeTheirPlaceAndNothingElse) {
 }
 
 TEST(Mutants, SampleTakesTheKindsInTurnAndIsTheSameAgain) {
-  const auto source = read_file(fs::path(FIEL_SOURCE_DIR) / "examples/softmax/online.cu");
+  const auto source = read_file(in_source("examples/softmax/online.cu"));
   ASSERT_TRUE(source.has_value());
   const std::vector<Mutant> all = mutants_in(*source);
   const std::vector<Mutant> some = sample(all, 16, 7);

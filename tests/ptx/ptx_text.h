@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "places.h"
+
 namespace fiel::ptx::test {
 
 inline const std::string kHeader = ".version 8.7\n.target sm_90\n.address_size 64\n";
@@ -21,9 +23,7 @@ inline std::string kernel(std::string_view body) {
          std::string(body) + "\nret;\n}\n";
 }
 
-inline std::filesystem::path fixture_folder() {
-  return std::filesystem::path(FIEL_SOURCE_DIR) / "tests/ptx/fixtures";
-}
+inline std::filesystem::path fixture_folder() { return in_source("tests/ptx/fixtures"); }
 
 inline std::vector<std::filesystem::path> fixtures() {
   std::vector<std::filesystem::path> out;

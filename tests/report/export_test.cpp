@@ -4,6 +4,7 @@
 
 #include "base/files.h"
 #include "base/process.h"
+#include "places.h"
 #include "report/foreign_text.h"
 #include "report/page/page.h"
 #include "report/tally.h"
@@ -22,7 +23,7 @@ void check_with_python(const store::RunRecord& run, const std::string& what) {
     EXPECT_EQ(bytes, export_run(run, *parse_export_format(name))) << name << " has other bytes";
   }
   ProcessRequest request;
-  request.arguments = {"python3", FIEL_SOURCE_DIR "/tests/report/check_exports.py",
+  request.arguments = {"python3", in_source("tests/report/check_exports.py"),
                        folder->path().string(), what};
   const auto result = run_process(request);
   ASSERT_TRUE(result) << to_string(result.error());

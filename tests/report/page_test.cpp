@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "places.h"
 #include "report/page/charts.h"
 #include "report/page/source_colour.h"
 #include "runs.h"
@@ -13,7 +14,7 @@
 namespace fiel::report {
 namespace {
 
-const std::string kGolden = FIEL_SOURCE_DIR "/tests/report/golden/";
+const std::string kGolden = in_source("tests/report/golden/");
 
 /// FIEL_UPDATE_GOLDEN=1 writes what is there now; look at the difference before committing it.
 void expect_golden(const std::string& name, const std::string& bytes) {

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "forge/template.h"
+#include "places.h"
 #include "search/model_proposer.h"
 #include "search/novelty.h"
 #include "search/plot.h"
@@ -251,9 +252,7 @@ TEST(Novelty, PythonHasCommentsOfItsOwnAndMeaningInItsSpace) {
 // --- the scripted proposer
 // ------------------------------------------------------------------------
 
-task::Task softmax() {
-  return *task::load_task(std::string(FIEL_SOURCE_DIR) + "/tasks/softmax.toml");
-}
+task::Task softmax() { return *task::load_task(in_source("tasks/softmax.toml")); }
 
 /// Scores a template's choice by hand: more threads and streamed stores are better, coarse
 /// functions are wrong.
@@ -301,7 +300,7 @@ TEST(ScriptedProposer, EveryStrategyFindsRightKernelsOnly) {
 }
 
 TEST(ScriptedProposer, SaysPlainlyThatATaskHasNoTemplate) {
-  const auto conv = task::load_task(std::string(FIEL_SOURCE_DIR) + "/tasks/conv2d.toml");
+  const auto conv = task::load_task(in_source("tasks/conv2d.toml"));
   const auto proposer = ScriptedProposer::of(*conv);
   ASSERT_FALSE(proposer);
   EXPECT_THAT(proposer.error().what, HasSubstr("there is no template: operator 'conv2d'"));

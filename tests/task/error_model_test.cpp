@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "places.h"
 #include "task/node_evaluation.h"
 #include "tensor/random.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 std::vector<std::string> task_files() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(FIEL_SOURCE_DIR "/tasks"))
+  for (const auto& entry : std::filesystem::directory_iterator(in_source("tasks")))
     if (entry.path().extension() == ".toml") names.push_back(entry.path().stem());
   std::sort(names.begin(), names.end());
   return names;
@@ -59,7 +60,7 @@ Judged judge(const std::vector<Tensor>& reference, const std::vector<Tensor>& ac
 class TaskErrorModel : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    Result<Task> loaded = load_task(FIEL_SOURCE_DIR "/tasks/" + GetParam() + ".toml");
+    Result<Task> loaded = load_task(in_source("tasks/") + GetParam() + ".toml");
     ASSERT_TRUE(loaded);
     task = *loaded;
     at = *task.instantiate(task.shape_sets[0]);
@@ -204,7 +205,7 @@ TEST(ProductSensitivity, WhatAClampHidesMovesByTheErrorsOfItsClass) {
 /// rounding of the result, which the weight's own change once cancelled in a fourteenth of all
 /// elements.
 TEST(NormSensitivity, NoElementIsBelowItsOwnRounding) {
-  Result<Task> task = load_task(FIEL_SOURCE_DIR "/tasks/rms_norm.toml");
+  Result<Task> task = load_task(in_source("tasks/rms_norm.toml"));
   ASSERT_TRUE(task);
   const Instance at = *task->instantiate(task->shape_sets[0]);
   for (uint64_t seed = 1; seed < 5; ++seed) {

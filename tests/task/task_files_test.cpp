@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "places.h"
 #include "task/task.h"
 #include "tensor/random.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 std::vector<std::string> task_files() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(FIEL_SOURCE_DIR "/tasks"))
+  for (const auto& entry : std::filesystem::directory_iterator(in_source("tasks")))
     if (entry.path().extension() == ".toml") names.push_back(entry.path().stem());
   std::sort(names.begin(), names.end());
   return names;
@@ -46,7 +47,7 @@ std::set<int64_t> irregular_sizes_in(const ShapeSet& set) {
 class TaskFile : public testing::TestWithParam<std::string> {};
 
 TEST_P(TaskFile, LoadsAndItsReferenceIsFiniteAndVaries) {
-  Result<Task> task = load_task(FIEL_SOURCE_DIR "/tasks/" + GetParam() + ".toml");
+  Result<Task> task = load_task(in_source("tasks/") + GetParam() + ".toml");
   ASSERT_TRUE(task) << to_string(task.error());
   EXPECT_EQ(task->name, GetParam());
   EXPECT_FALSE(task->description.empty());
@@ -85,7 +86,7 @@ TEST(TaskFiles, HoldTheFourOfTheArticle) {
   std::vector<std::string> names = task_files();
   for (const char* name : {"softmax", "layernorm", "gelu_bias_residual", "matmul_bias_relu"}) {
     ASSERT_TRUE(std::count(names.begin(), names.end(), name)) << name;
-    Result<Task> task = load_task(FIEL_SOURCE_DIR "/tasks/" + std::string(name) + ".toml");
+    Result<Task> task = load_task(in_source("tasks/") + std::string(name) + ".toml");
     ASSERT_TRUE(task) << to_string(task.error());
     std::set<int64_t> sizes;
     for (const ShapeSet& set : task->shape_sets)
@@ -95,7 +96,7 @@ TEST(TaskFiles, HoldTheFourOfTheArticle) {
 }
 
 TEST(TaskFiles, TheExampleOfTheDocumentationLoads) {
-  const std::string page = *read_file(FIEL_SOURCE_DIR "/docs/tasks.md");
+  const std::string page = *read_file(in_source("docs/tasks.md"));
   const size_t begin = page.find("```toml\n") + 8, end = page.find("```", begin);
   ASSERT_NE(end, std::string::npos);
   Result<Task> task = parse_task(page.substr(begin, end - begin), "docs/tasks.md");

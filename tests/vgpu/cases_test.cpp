@@ -5,11 +5,12 @@
 
 #include "case_file.h"
 #include "isa_builds.h"
+#include "places.h"
 
 namespace fiel::vgpu::test {
 namespace {
 
-const std::filesystem::path kCases = FIEL_SOURCE_DIR "/tests/vgpu/cases";
+const std::filesystem::path kCases = in_source("tests/vgpu/cases");
 
 /// A folder, with each build of the handlers.
 class Cases : public testing::TestWithParam<std::tuple<std::string, IsaChoice>> {

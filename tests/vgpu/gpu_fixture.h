@@ -16,12 +16,13 @@
 #include <string>
 #include <vector>
 
+#include "places.h"
 #include "vgpu/device.h"
 
 namespace fiel::vgpu {
 
 inline std::string read_text(const std::string& path_in_repository) {
-  std::ifstream file(std::string(FIEL_SOURCE_DIR "/") + path_in_repository);
+  std::ifstream file(in_source("") + path_in_repository);
   std::ostringstream text;
   text << file.rdbuf();
   EXPECT_FALSE(text.str().empty()) << path_in_repository;

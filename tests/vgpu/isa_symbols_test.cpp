@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/process.h"
+#include "places.h"
 
 namespace fiel::vgpu::test {
 namespace {
@@ -29,7 +30,7 @@ TEST(IsaObjects, DefineNothingOutsideTheirNamespace) {
   const std::pair<const char*, const char*> sets[] = {{"avx2", "_ZN4fiel4vgpu4avx2"},
                                                       {"avx512", "_ZN4fiel4vgpu6avx512"}};
   for (const auto& [name, prefix] : sets) {
-    const auto symbols = defined_symbols(std::string(FIEL_BINARY_DIR "/vgpu_isa/") + name + ".o");
+    const auto symbols = defined_symbols(in_build("vgpu_isa/") + name + ".o");
     EXPECT_GT(symbols.size(), 10u) << name;
     for (const std::string& symbol : symbols)
       EXPECT_EQ(symbol.rfind(prefix, 0), 0u) << name << " defines " << symbol;

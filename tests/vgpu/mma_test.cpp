@@ -9,6 +9,7 @@
 
 #include "isa_builds.h"
 #include "mma_model.h"
+#include "places.h"
 
 namespace fiel::vgpu {
 namespace {
@@ -177,7 +178,7 @@ TEST_P(Mma, RefusesFormsThatDoNotExist) {
 }
 
 TEST_P(Mma, GivesTheBitsOfAnH200) {
-  std::ifstream file(FIEL_SOURCE_DIR "/tests/vgpu/golden/mma_sm90.txt");
+  std::ifstream file(in_source("tests/vgpu/golden/mma_sm90.txt"));
   if (!file) GTEST_SKIP() << "no recording: tests/vgpu/h200/mma_vectors.cu makes it";
   int lines = 0, different = 0;
   for (std::string line; std::getline(file, line);) {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/files.h"
+#include "places.h"
 #include "vgpu/device.h"
 
 namespace fiel::vgpu::test {
@@ -15,8 +16,7 @@ TEST(Modules, AllFixturesOfTheParserLoad) {
   auto gpu = Device::create({.memory_bytes = 1u << 30});
   ASSERT_TRUE(gpu) << to_string(gpu.error());
   int n = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(FIEL_SOURCE_DIR "/tests/ptx/fixtures")) {
+  for (const auto& entry : std::filesystem::directory_iterator(in_source("tests/ptx/fixtures"))) {
     if (entry.path().extension() != ".ptx") continue;
     auto text = read_file(entry.path());
     ASSERT_TRUE(text);
@@ -98,8 +98,7 @@ TEST(Modules, WhatMutatedKernelsDoStaysInsideTheDevice) {
   int loaded = 0, launched = 0;
   for (const char* name : {"softmax", "histogram", "calls", "transpose", "cub_block", "half",
                            "cooperative", "mma_async", "barrier_pipeline", "wmma"}) {
-    const auto text =
-        read_file(std::string(FIEL_SOURCE_DIR "/tests/ptx/fixtures/") + name + ".sm_90.ptx");
+    const auto text = read_file(in_source("tests/ptx/fixtures/") + name + ".sm_90.ptx");
     ASSERT_TRUE(text);
     for (int i = 0; i < 12; ++i) {
       auto gpu = Device::create(

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "kernel_fixture.h"
+#include "places.h"
 
 namespace fiel::worker {
 namespace {
@@ -44,8 +45,7 @@ enum Case : size_t {
 class HostileTest : public KernelTest {
  protected:
   static std::unique_ptr<BareSession> start_hostile() {
-    auto built = build::compile_kernel(
-        std::string(FIEL_SOURCE_DIR) + "/tests/worker/kernels/hostile.cu", {});
+    auto built = build::compile_kernel(in_source("tests/worker/kernels/hostile.cu"), {});
     EXPECT_TRUE(built) << (built ? "" : to_string(built.error()));
     if (!built) return nullptr;
     auto s = BareSession::start(options_for(*built));

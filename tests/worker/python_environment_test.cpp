@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/process.h"
+#include "places.h"
 #include "worker/python_package.h"
 
 namespace fiel::worker {
@@ -82,13 +83,13 @@ TEST(PythonPackage, TheZipIsWrittenAndRepaired) {
 }
 
 TEST(PythonPackage, ASourceFolderMayStandInForIt) {
-  ::setenv("FIEL_WORKER_PYTHON", FIEL_SOURCE_DIR "/src/worker/python", 1);
+  ::setenv("FIEL_WORKER_PYTHON", in_source("src/worker/python").c_str(), 1);
   auto package = python_package();
   ::setenv("FIEL_WORKER_PYTHON", "/usr", 1);
   auto wrong = python_package();
   ::unsetenv("FIEL_WORKER_PYTHON");
   ASSERT_TRUE(package);
-  EXPECT_EQ(package->path, FIEL_SOURCE_DIR "/src/worker/python");
+  EXPECT_EQ(package->path, in_source("src/worker/python"));
   EXPECT_FALSE(wrong);
 }
 

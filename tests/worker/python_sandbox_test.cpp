@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "places.h"
 #include "sandbox/gpu_nodes.h"
 
 namespace fiel::worker {
@@ -22,7 +23,7 @@ class PythonSandbox : public ::testing::TestWithParam<sandbox::Level> {
     if (GetParam() == sandbox::Level::namespaces &&
         sandbox::probe().level != sandbox::Level::namespaces)
       GTEST_SKIP() << "no namespaces on this machine";
-    ::setenv("FIEL_WORKER_PYTHON", FIEL_SOURCE_DIR "/tests/worker/fake_torch", 1);
+    ::setenv("FIEL_WORKER_PYTHON", in_source("tests/worker/fake_torch").c_str(), 1);
     folder_ = std::make_unique<TempDir>(*TempDir::create("fiel-test-candidate"));
     std::ofstream(folder_->path() / "kernel.py") << "class ModelNew: pass\n";
     std::ofstream(folder_->path() / "task.py") << "class Model: pass\n";

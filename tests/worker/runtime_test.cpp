@@ -4,6 +4,7 @@
 
 #include "base/process.h"
 #include "kernel_fixture.h"
+#include "places.h"
 
 namespace fiel::worker {
 namespace {
@@ -17,8 +18,7 @@ class RuntimeTest : public KernelTest {
   };
   static Ran run(size_t n) {
     Ran r;
-    auto built = build::compile_kernel(
-        std::string(FIEL_SOURCE_DIR) + "/tests/worker/kernels/runtime.cu", {});
+    auto built = build::compile_kernel(in_source("tests/worker/kernels/runtime.cu"), {});
     EXPECT_TRUE(built) << (built ? "" : to_string(built.error()));
     if (!built) return r;
     auto s = BareSession::start(options_for(*built));
@@ -151,13 +151,13 @@ TEST_F(RuntimeTest, StructuresHaveTheToolkitsLayout) {
   ASSERT_TRUE(cuda);
   auto folder = TempDir::create("fiel-test-abi");
   ProcessRequest q;
-  std::string source = FIEL_SOURCE_DIR;
+  const std::string source = in_source("");
   q.arguments = {cuda->nvcc.string(),
                  "-std=c++20",
                  "-arch=compute_90",
                  "-cuda",
-                 "-I" + source + "/src",
-                 source + "/tests/worker/abi.cu",
+                 "-I" + source + "src",
+                 source + "tests/worker/abi.cu",
                  "-o",
                  (folder->path() / "abi.ii").string()};
   q.timeout_ms = 120'000;

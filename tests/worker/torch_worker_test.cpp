@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/process.h"
+#include "places.h"
 #include "worker/python_launch.h"
 #include "worker/torch_oracle.h"
 #include "worker/torch_pool.h"
@@ -14,7 +15,7 @@
 namespace fiel::worker {
 namespace {
 
-const char* const kScript = FIEL_SOURCE_DIR "/tests/worker/fake_torch/worker.py";
+const std::string kScript = in_source("tests/worker/fake_torch/worker.py");
 
 std::unique_ptr<TorchWorker> fake(const std::string& behaviour, bool trusted = true) {
   auto ends = make_channel();

@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "bench_warp.h"
+#include "places.h"
 #include "vector_operands.h"
 
 namespace fiel::vgpu::alu {
@@ -197,7 +198,7 @@ class Comparison {
 };
 
 TEST(Golden, EveryInstructionGivesWhatTheGpuGave) {
-  const std::string path = std::string(FIEL_SOURCE_DIR) + "/tests/vgpu/golden/alu_sm90.txt";
+  const std::string path = in_source("tests/vgpu/golden/alu_sm90.txt");
   const std::vector<Recorded> all = recorded(path);
   if (all.empty()) GTEST_SKIP() << path << " is not there: record it with h200/alu_vectors.cu";
   EXPECT_GT(all.size(), 2000u);

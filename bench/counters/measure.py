@@ -87,7 +87,7 @@ class Measurement:
     def build(self, case: dict) -> bool:
         done = self.run(f"{slug(case['name'])}.nvcc",
                         [self.options.nvcc, "-std=c++17", "-O3", "-lineinfo", f"-arch={self.options.arch}",
-                         f"-I{ROOT}/include", HERE / "driver.cu", case["kernel"], "-o",
+                         f"-I{ROOT}/include", ROOT / "src/worker/standalone/counted_call.cu", case["kernel"], "-o",
                          self.folder(case) / "driver"], 60)
         return done is not None and done.returncode == 0
 

@@ -9,6 +9,7 @@ extern "C" {
 extern const char fiel_runtime_library_begin[], fiel_runtime_library_end[];
 extern const char fiel_runner_begin[], fiel_runner_end[];
 extern const char fiel_kernel_header_begin[], fiel_kernel_header_end[];
+extern const char fiel_counted_call_begin[], fiel_counted_call_end[];
 }
 
 namespace fiel::build {
@@ -58,6 +59,10 @@ std::string_view embedded_library() {
 std::string_view embedded_kernel_header() {
   return {fiel_kernel_header_begin,
           static_cast<size_t>(fiel_kernel_header_end - fiel_kernel_header_begin)};
+}
+std::string_view embedded_counted_call() {
+  return {fiel_counted_call_begin,
+          static_cast<size_t>(fiel_counted_call_end - fiel_counted_call_begin)};
 }
 
 Result<RuntimeFiles> runtime_files() {

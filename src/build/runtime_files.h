@@ -26,5 +26,7 @@ Result<RuntimeFiles> runtime_files();
 
 std::string_view embedded_library();
 std::string_view embedded_kernel_header();
+/// A main() that calls a bare kernel once, to be linked with it where a profiler watches.
+std::string_view embedded_counted_call();
 
 }  // namespace fiel::build

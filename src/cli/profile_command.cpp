@@ -8,10 +8,11 @@
 #include "base/text.h"
 #include "build/compile.h"
 #include "cli/command.h"
+#include "cli/gpu_profile.h"
 #include "cli/kernel_files.h"
+#include "cli/profiled_call.h"
 #include "cli/progress.h"
-#include "cli/saved_call.h"
-#include "judge/prepared.h"
+#include "cli/torch_judging.h"
 #include "judge/readable.h"
 #include "judge/rig.h"
 #include "judge/shapes.h"
@@ -63,12 +64,6 @@ report::ProfiledLaunch profiled(const worker::LaunchRecord& launch,
   return p;
 }
 
-Result<std::vector<Tensor>> inputs_at(const task::Instance& at, uint64_t seed) {
-  FIEL_TRY(auto inputs, judge::make_inputs(at, {judge::Probe::task_inputs, 0, seed, 1}));
-  if (!inputs) return fail(ErrorCode::unsupported, "the task has no inputs");
-  return std::move(*inputs);
-}
-
 /// Runs the kernel once and hands back what each launch did.
 Result<worker::CallOutcome> run_once(worker::BareSession& session, const task::Instance& at,
                                      const std::vector<Tensor>& inputs, int64_t timeout_ms) {
@@ -93,27 +88,17 @@ Result<worker::CallOutcome> run_once(worker::BareSession& session, const task::I
   return session.call(request);
 }
 
-Result<std::vector<task::ShapeSet>> choose_shapes(const task::Task& task,
-                                                  const Arguments& arguments) {
-  judge::JudgeOptions options;
-  if (const auto shapes = arguments.value("--shapes"))
-    for (std::string_view name : split(*shapes, ','))
-      if (!trim(name).empty()) options.shapes.emplace_back(trim(name));
-  FIEL_TRY(const judge::ShapePlan plan, judge::plan_shapes(task, options));
-  std::vector<task::ShapeSet> sets;
-  for (const judge::PlannedShape& s : plan.shapes)
-    if (!s.generated) sets.push_back({s.name, s.symbols, false});
-  return sets;
-}
-
 Result<int> run(const Arguments& arguments, const Context& context) {
   if (arguments.positional.size() != 2)
     return fail(ErrorCode::usage, "'fiel profile' needs a task and a kernel",
                 "fiel profile tasks/softmax.toml examples/softmax/online.cu");
+  FIEL_TRY(const auto device, device_of(arguments));
+  FIEL_TRY(const device::DeviceName where, device::parse_device_name(device.value_or("virtual")));
+  if (where.is_cuda()) return profile_on_gpu(arguments, context, where);
   FIEL_TRY(const task::Task task, task::load_task(arguments.positional[0]));
   FIEL_TRY(const KernelFiles files, find_kernels({arguments.positional[1]}));
   if (files.paths.size() != 1) return fail(ErrorCode::usage, "'fiel profile' takes one .cu file");
-  FIEL_TRY(const auto sets, choose_shapes(task, arguments));
+  FIEL_TRY(const auto sets, profiled_shapes(task, arguments));
   FIEL_TRY(const uint64_t seed, unsigned_value(arguments, "--seed", 1, UINT64_MAX));
   FIEL_TRY(const uint64_t seconds, unsigned_value(arguments, "--timeout", 120, 86'400));
   build::CompileOptions compile;
@@ -132,7 +117,7 @@ Result<int> run(const Arguments& arguments, const Context& context) {
     line.show("profiling at " + set.name, done++, static_cast<uint32_t>(sets.size()));
     FIEL_TRY(const task::Instance at, task.instantiate(set));
     FIEL_TRY(auto session, kernel::start_session(kernel, built, session_options()));
-    FIEL_TRY(const std::vector<Tensor> inputs, inputs_at(at, seed));
+    FIEL_TRY(const std::vector<Tensor> inputs, profiled_inputs(at, seed));
     if (const auto folder = arguments.value("--save-inputs"))
       FIEL_TRY_STATUS(save_call(std::filesystem::path(*folder) / set.name, at, inputs));
     FIEL_TRY(const worker::CallOutcome outcome,
@@ -166,14 +151,18 @@ Command profile_command() {
   return {{"profile",
            "TASK KERNEL",
            "what a kernel does to memory and warps, and why it may be slow",
-           {{"--shapes", "A,B", "only these shape sets of the task"},
+           {{"--device", "NAME", "virtual (default), cuda:N (counted by ncu)"},
+            {"--shapes", "A,B", "only these shape sets of the task"},
             {"--seed", "N", "of the inputs (1)"},
             {"--timeout", "SECONDS", "wall-clock limit of one call (120)"},
+            {"--python", "FILE", "the Python that has PyTorch"},
             {"--save-inputs", "DIR", "the call's tensors as files, a folder a shape set"},
             kJsonFlag},
            "Counted at PTX level on the virtual GPU: addresses carry over to a GPU, instruction "
            "counts\n"
-           "do not, and there is no time in it."},
+           "do not, and there is no time in it. On cuda:N one call is counted by ncu, in the "
+           "sandbox;\n"
+           "where that is not possible, what the judge measures is shown instead."},
           run};
 }
 

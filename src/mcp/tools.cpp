@@ -69,10 +69,11 @@ Json make_list() {
       kernel_input(), job_output(), true));
   list.push_back(tool("bench", "Verifies with more work and, on a GPU, times against PyTorch.",
                       kernel_input(), job_output(), true));
-  list.push_back(tool("profile",
-                      "What the kernel does to memory and warps, counted on the virtual GPU; no "
-                      "times.",
-                      kernel_input(), job_output(), true));
+  list.push_back(
+      tool("profile",
+           "What the kernel does to memory and warps, and why it may be slow: counted on "
+           "the virtual GPU, or by ncu on a real one.",
+           kernel_input(), job_output(), true));
   list.push_back(tool("submit", "Judges the kernel and keeps the verdict as evidence.",
                       kernel_input(), job_output(), false));
   list.push_back(tool("job", "State or result of long work; waits for its end, or cancels it.",
@@ -177,9 +178,10 @@ Status Tools::prepare(Job& job, const fs::path& task, const std::string& kernel)
   } else {
     FIEL_TRY_STATUS(task::load_task(task.string()).map([](auto&&) {}));
   }
-  if (job.tool == "profile" && torch)
-    return fail(ErrorCode::unsupported, "profiles are of bare kernels for native tasks",
-                "bench names the kernels that a module launches, with their times");
+  if (job.tool == "profile" && torch && !on_a_gpu())
+    return fail(ErrorCode::unsupported,
+                "without a GPU profiles are of bare kernels for native tasks",
+                "fiel mcp --device cuda:0 counts modules too");
   FIEL_TRY(TempDir folder, TempDir::create("fiel-mcp"));
   job.folder = std::make_shared<TempDir>(std::move(folder));
   const std::string file = (job.folder->path() / agent::file_name_of(form)).string();
@@ -191,17 +193,20 @@ Status Tools::prepare(Job& job, const fs::path& task, const std::string& kernel)
 
 std::vector<std::string> Tools::words_of(const std::string& tool, const std::string& task,
                                          const std::string& kernel) const {
-  if (tool == "profile") return {"profile", task, kernel};
+  if (tool == "profile" && !on_a_gpu()) return {"profile", task, kernel};
   std::vector<std::string> words;
   std::error_code error;
   if (tool == "compile")
     words = {"mcp", "--compile", kernel, "--for", fs::absolute(task, error).string()};
+  else if (tool == "profile")
+    words = {"profile", task, kernel};
   else
     words = {"judge", task, kernel, "--json", "--budget", tool == "verify" ? "quick" : "standard"};
   if (tool == "verify" || tool == "bench") words.push_back("--no-store");
   if (!options_.device.empty()) words.insert(words.end(), {"--device", options_.device});
   if (!options_.python.empty()) words.insert(words.end(), {"--python", options_.python});
-  if (tool != "compile") words.insert(words.end(), options_.more.begin(), options_.more.end());
+  if (tool != "compile" && tool != "profile")
+    words.insert(words.end(), options_.more.begin(), options_.more.end());
   return words;
 }
 

@@ -51,6 +51,7 @@ class Tools {
   std::vector<std::string> words_of(const std::string& tool, const std::string& task,
                                     const std::string& kernel) const;
   std::vector<std::filesystem::path> task_files() const;
+  bool on_a_gpu() const { return options_.device.starts_with("cuda"); }
   ToolAnswer job(const Json& arguments);
   Result<std::filesystem::path> task_path(const std::string& name) const;
 

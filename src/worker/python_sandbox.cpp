@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "build/toolchain.h"
 #include "sandbox/gpu_nodes.h"
-#include "worker/candidate_files.h"
 #include "worker/python_launch.h"
 #include "worker/python_package.h"
 
@@ -53,9 +52,10 @@ std::vector<fs::path> library_folders() {
 std::vector<fs::path> read_only_folders(const ConfinedRequest& q,
                                         const std::optional<build::Toolchain>& cuda) {
   std::vector<fs::path> all = q.python.roots;
-  all.push_back(q.python.executable.parent_path());
+  if (!q.python.executable.empty()) all.push_back(q.python.executable.parent_path());
   if (cuda) all.push_back(cuda->root);
   for (const fs::path& p : library_folders()) all.push_back(p);
+  all.insert(all.end(), q.tools.begin(), q.tools.end());
   std::sort(all.begin(), all.end());
   std::vector<fs::path> kept;
   for (const fs::path& p : all)
@@ -69,9 +69,10 @@ std::vector<fs::path> read_only_folders(const ConfinedRequest& q,
 }
 
 std::string search_path(const ConfinedRequest& q, const std::optional<build::Toolchain>& cuda) {
-  std::string path = q.python.executable.parent_path().string();
-  if (cuda) path += ":" + (cuda->root / "bin").string();
-  return path + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  std::string path;
+  if (!q.python.executable.empty()) path = q.python.executable.parent_path().string() + ":";
+  if (cuda) path += (cuda->root / "bin").string() + ":";
+  return path + "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 }
 
 std::vector<std::pair<std::string, std::string>> environment(
@@ -108,43 +109,49 @@ sandbox::Limits python_limits() {
 
 uint64_t python_tmp_bytes() { return std::min<uint64_t>(8ull << 30, machine_memory_bytes() / 8); }
 
-Result<ConfinedRunner> start_confined_runner(const ConfinedRequest& q,
-                                             const sandbox::IsolationPolicy& asked) {
+Result<ConfinedPlace> confined_place(const ConfinedRequest& q,
+                                     const sandbox::IsolationPolicy& asked) {
   FIEL_TRY(PythonPackage package, python_package());
   FIEL_TRY(TempDir stage, TempDir::create("fiel-candidate"));
   FIEL_TRY(CandidateFiles files, stage_candidate(stage.path(), q.candidate, q.task, package.path));
   std::optional<build::Toolchain> cuda;
   if (auto found = build::find_toolchain()) cuda = std::move(*found);
-  sandbox::IsolationPolicy policy = asked;
-  sandbox::SpawnRequest request;
+  ConfinedPlace place{{}, asked, std::move(stage), {}, std::move(files), q.device, {}};
+  sandbox::SpawnRequest& request = place.request;
   request.programs = true;
   request.read_only = read_only_folders(q, cuda);
-  request.folders = {{stage.path(), kInside}};
+  request.folders = {{place.stage.path(), kInside}};
   request.tmp_bytes = q.tmp_bytes;
   request.drop_root = std::all_of(request.read_only.begin(), request.read_only.end(), open_to_all);
-  WorkerSpec spec{Role::runner, q.python, q.device};
-  std::string unconfined_gpu;
   if (q.device != "cpu") {
     FIEL_TRY(sandbox::GpuNodes nodes, sandbox::gpu_nodes(q.device_uuid));
     request.devices = nodes.paths;
-    unconfined_gpu = nodes.missing;
-    policy.limits.address_space = false;
-    if (!q.device_uuid.empty()) spec.device = "cuda:0";
+    place.unconfined_gpu = nodes.missing;
+    place.policy.limits.address_space = false;
+    if (!q.device_uuid.empty()) place.device = "cuda:0";
   }
-  const bool moved = sandbox::uses_namespaces(request, policy);
-  const fs::path base = moved ? fs::path(kInside) : stage.path();
-  PythonLaunch launch = python_launch(spec, (base / files.package).string(), kTasks);
-  request.arguments = std::move(launch.arguments);
+  const bool moved = sandbox::uses_namespaces(request, place.policy);
+  place.base = moved ? fs::path(kInside) : place.stage.path();
   request.environment = environment(q, cuda);
-  for (auto& variable : launch.variables) request.environment.push_back(std::move(variable));
+  return place;
+}
+
+Result<ConfinedRunner> start_confined_runner(const ConfinedRequest& q,
+                                             const sandbox::IsolationPolicy& asked) {
+  FIEL_TRY(ConfinedPlace place, confined_place(q, asked));
+  const WorkerSpec spec{Role::runner, q.python, place.device};
+  PythonLaunch launch = python_launch(spec, (place.base / place.files.package).string(), kTasks);
+  place.request.arguments = std::move(launch.arguments);
+  for (auto& variable : launch.variables) place.request.environment.push_back(std::move(variable));
   FIEL_TRY(ChannelEnds ends, make_channel());
-  request.descriptors = {{ends.theirs.get(), 3}};
-  FIEL_TRY(auto child, sandbox::spawn(request, policy));
-  ConfinedRunner runner{nullptr, (base / files.candidate).string(),
-                        files.task.empty() ? "" : (base / files.task).string(), spec.device,
-                        std::move(stage)};
+  place.request.descriptors = {{ends.theirs.get(), 3}};
+  FIEL_TRY(auto child, sandbox::spawn(place.request, place.policy));
+  const CandidateFiles& files = place.files;
+  ConfinedRunner runner{nullptr, (place.base / files.candidate).string(),
+                        files.task.empty() ? "" : (place.base / files.task).string(), place.device,
+                        std::move(place.stage)};
   runner.worker = std::make_unique<TorchWorker>(std::move(child), std::move(ends.ours), false);
-  if (!unconfined_gpu.empty()) runner.worker->add_missing(unconfined_gpu);
+  if (!place.unconfined_gpu.empty()) runner.worker->add_missing(place.unconfined_gpu);
   return runner;
 }
 

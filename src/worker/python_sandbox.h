@@ -15,7 +15,8 @@
 #include <string>
 
 #include "base/files.h"
-#include "sandbox/isolation.h"
+#include "sandbox/spawn.h"
+#include "worker/candidate_files.h"
 #include "worker/torch_worker.h"
 
 namespace fiel::worker {
@@ -28,11 +29,12 @@ uint64_t python_tmp_bytes();
 
 struct ConfinedRequest {
   PythonEnvironment python;
-  std::string device = "cpu";               ///< "cpu" or "cuda:N", the judge's number
-  std::string device_uuid;                  ///< of that GPU, from the oracle's hello
-  std::filesystem::path candidate;          ///< a .py or a work folder
-  std::filesystem::path task;               ///< the task's .py; may be empty
-  uint64_t tmp_bytes = python_tmp_bytes();  ///< for nvcc's and inductor's files
+  std::string device = "cpu";                     ///< "cpu" or "cuda:N", the judge's number
+  std::string device_uuid;                        ///< of that GPU, from the oracle's hello
+  std::filesystem::path candidate;                ///< a .py or a work folder
+  std::filesystem::path task;                     ///< the task's .py; may be empty
+  uint64_t tmp_bytes = python_tmp_bytes();        ///< for nvcc's and inductor's files
+  std::vector<std::filesystem::path> tools = {};  ///< further folders that it may read
 };
 
 struct ConfinedRunner {
@@ -41,6 +43,19 @@ struct ConfinedRunner {
   std::string device;           ///< the one GPU inside is cuda:0
   TempDir stage;
 };
+
+/// Where a runner is started, with nothing that runs in it yet.
+struct ConfinedPlace {
+  sandbox::SpawnRequest request;
+  sandbox::IsolationPolicy policy;
+  TempDir stage;
+  std::filesystem::path base;  ///< the stage as seen inside
+  CandidateFiles files;
+  std::string device;          ///< the one GPU inside is cuda:0
+  std::string unconfined_gpu;  ///< what could not be kept out
+};
+Result<ConfinedPlace> confined_place(const ConfinedRequest& request,
+                                     const sandbox::IsolationPolicy& policy);
 
 Result<ConfinedRunner> start_confined_runner(const ConfinedRequest& request,
                                              const sandbox::IsolationPolicy& policy);

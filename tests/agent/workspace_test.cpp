@@ -170,6 +170,30 @@ TEST_F(WorkspaceTest, EveryJudgedKernelIsInTheLedger) {
   EXPECT_EQ(d.ledger().entries().size(), 3u);
 }
 
+TEST_F(WorkspaceTest, ProfilesAreOfTheDeviceThatJudges) {
+  desk(correct()).ask(Verb::profile);
+  EXPECT_THAT(asked_.back(), ::testing::Not(::testing::Contains("--device")));
+  NewWorkspace q;
+  q.task = FIEL_SOURCE_DIR "/tasks/torch/linear_gelu.py";
+  q.skeleton = "class ModelNew: pass\n";
+  q.form = KernelForm::python;
+  for (const char* device : {"cpu", "cuda:0"}) {
+    asked_.clear();
+    q.device = device;
+    q.folder = folder_->path() / device;
+    workspace_.emplace(*create_workspace(q));
+    const Feedback f = desk(correct()).ask(Verb::profile);
+    if (std::string(device) == "cpu") {
+      EXPECT_THAT(f.text, HasSubstr("without a GPU profiles are of bare kernels"));
+      EXPECT_TRUE(asked_.empty());
+    } else {
+      ASSERT_EQ(asked_.size(), 1u);
+      EXPECT_EQ(asked_[0][0], "profile");
+      EXPECT_THAT(asked_[0], ::testing::IsSupersetOf({"--device", "cuda:0"}));
+    }
+  }
+}
+
 TEST_F(WorkspaceTest, AKernelThatIsALinkIsNotFollowed) {
   const auto kernel = workspace_->files().path() / "kernel.cu";
   fs::remove(kernel);

@@ -279,6 +279,10 @@ TEST_F(TorchServer, WhatADeviceDoesNotRunIsAnsweredAndNotCounted) {
               HasSubstr("Python module"));
   EXPECT_THAT(text_of(call("profile", "torch/linear_gelu", kModule)), HasSubstr("native tasks"));
   EXPECT_TRUE(script_.started.empty());
+  call("profile", "torch/linear_gelu", kModule, "cuda:0");
+  ASSERT_EQ(script_.started.size(), 1u);
+  EXPECT_EQ(script_.started[0][0], "profile");
+  EXPECT_THAT(script_.started[0], ::testing::IsSupersetOf({"--device", "cuda:0"}));
 }
 
 TEST_F(TorchServer, NamesLeadNowhereElse) {

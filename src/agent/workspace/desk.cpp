@@ -125,10 +125,14 @@ Feedback Desk::compile(const Snapshot& kernel) const {
 }
 
 Feedback Desk::profile(const Snapshot& kernel) const {
-  if (workspace_->form() != KernelForm::cu)
-    return refusal("profiles are of bare kernels; bench names the kernels that a module launches");
-  const auto ran =
-      options_.fiel({"profile", workspace_->task().string(), kernel.path.string()}, timeout_ms());
+  const std::vector<std::string> words = {"profile", workspace_->task().string(),
+                                          kernel.path.string()};
+  const bool gpu = workspace_->device().starts_with("cuda");
+  if (!gpu && workspace_->form() != KernelForm::cu)
+    return refusal(
+        "without a GPU profiles are of bare kernels; bench names the kernels that a module "
+        "launches");
+  const auto ran = gpu ? run(words) : options_.fiel(words, timeout_ms());
   if (!ran) return refusal(to_string(ran.error()));
   Feedback f;
   f.good = ran->ok();

@@ -174,7 +174,7 @@ TEST_F(WorkspaceTest, ProfilesAreOfTheDeviceThatJudges) {
   desk(correct()).ask(Verb::profile);
   EXPECT_THAT(asked_.back(), ::testing::Not(::testing::Contains("--device")));
   NewWorkspace q;
-  q.task = FIEL_SOURCE_DIR "/tasks/torch/linear_gelu.py";
+  q.task = in_source("tasks/torch/linear_gelu.py");
   q.skeleton = "class ModelNew: pass\n";
   q.form = KernelForm::python;
   for (const char* device : {"cpu", "cuda:0"}) {

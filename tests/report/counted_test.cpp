@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "places.h"
 
 namespace fiel::report {
 namespace {
@@ -48,7 +49,7 @@ const char* const kTime = "gpu__time_duration.sum";
 const char* const kWarps = "sm__warps_active.avg.pct_of_peak_sustained_active";
 
 TEST(Counted, ReadsATableAsNcuWritesIt) {
-  const auto text = read_file(std::string(FIEL_SOURCE_DIR) + "/tests/counters/ncu_raw.csv");
+  const auto text = read_file(in_source("tests/counters/ncu_raw.csv"));
   ASSERT_TRUE(text);
   const auto launches = read_counted(*text);
   ASSERT_EQ(launches.size(), 2u);

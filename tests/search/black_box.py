@@ -273,12 +273,6 @@ FIEL_KERNEL int fiel_run(const fiel_tensor* inputs, int, fiel_tensor* outputs, i
 }
 """
 
-    def setUp(self):
-        super().setUp()
-        words = [os.environ.get("FIEL_PYTHON", "python3"), "-c", "import torch"]
-        if subprocess.run(words, capture_output=True).returncode != 0:
-            self.skipTest("no Python with PyTorch: name one by FIEL_PYTHON")
-
     @staticmethod
     def answer(note, source, language="python"):
         return f"note: {note}\n```{language}\n{source}\n```\n"

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "build/toolchain.h"
+#include "places.h"
 #include "sandbox/spawn.h"
 
 namespace fiel::worker {
@@ -100,7 +101,7 @@ TEST_F(CountedRunTest, AModuleIsCalledThriceWithTheTasksInputs) {
       "        print('called with', self.alpha, tuple(a.shape), flush=True)\n"
       "        return self.alpha * a + b\n");
   run_.place.python = *python;
-  run_.place.task = FIEL_SOURCE_DIR "/examples/torch/scaled_sum/task.py";
+  run_.place.task = in_source("examples/torch/scaled_sum/task.py");
   ncu("while [ \"$1\" != '" + python->executable.string() + "' ]; do shift; done\nexec \"$@\"\n");
   const CountedOutput out = counted();
   EXPECT_EQ(out.exit_code, 0) << out.text;

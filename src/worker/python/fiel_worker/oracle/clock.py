@@ -226,13 +226,13 @@ class Clock:
         )
 
     def _timed(self, runner: TimedRunner, call: "Drawn", held: bool) -> dict | None:
+        def fill(i: int, inputs: list[torch.Tensor]) -> None:
+            self._fresh.write(call.seeds[i], inputs)
+
         def prepare() -> None:
-            for seed, index in zip(call.seeds, call.chosen):
-                self._fresh.write(seed, runner.slots.slots[index].inputs)
+            runner.decoys.write(call.chosen, fill, self._generator)
             runner.snapshot.draw(call.chosen, self._generator)
             runner.snapshot.poison()
-            runner.decoys.draw(call.chosen, self._generator)
-            runner.decoys.show()
             synchronize(self._device)
             if self._cold:
                 self._flush()

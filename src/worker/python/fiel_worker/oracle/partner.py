@@ -58,7 +58,7 @@ class Partner:
 
             def prepare():
                 self.runner.snapshot.draw([0], generator)
-                self.runner.decoys.draw([0], generator)
+                self.runner.decoys.write([0], lambda i, inputs: None, generator)
                 self._flush()
 
             reveal = self.runner.decoys.reveal

@@ -60,17 +60,14 @@ class SlotSet:
 
     def private(self, index: int) -> "PrivateOutputs":
         """A copy of a slot's outputs that no runner can reach."""
-        extents = self.extents(index)
-        begin = min((b for b, _ in extents), default=0)
-        end = max((e for _, e in extents), default=0)
-        held = self.outputs_window.flat[begin:end].clone()
-        tensors = []
-        for leaf in self.layout[index]["outputs"]["leaves"]:
-            dtype, shape, stride = values.DTYPES[leaf["dtype"]], leaf["shape"], leaf["stride"]
-            size, at = values.extent_bytes(shape, stride, dtype), leaf["offset"] - begin
-            raw = held[at : at + size] if size else held[:0]
-            tensors.append(raw.view(dtype).as_strided(shape, stride))
+        begin, held, tensors = copied(self.outputs_window, self.layout[index]["outputs"]["leaves"])
         return PrivateOutputs(begin, held, values.rebuild(self.slots[index].output_tree, tensors))
+
+    def staged(self, index: int) -> "StagedInputs":
+        """A copy of a slot's inputs that no runner can reach, to be filled and then shown."""
+        return StagedInputs(
+            self.inputs_window, *copied(self.inputs_window, self.layout[index]["inputs"]["leaves"])
+        )
 
 
 class PrivateOutputs:
@@ -78,6 +75,31 @@ class PrivateOutputs:
 
     def __init__(self, begin: int, held: torch.Tensor, value):
         self.begin, self.held, self.value = begin, held, value
+
+
+class StagedInputs:
+    """Bytes [begin, …) of the inputs window to be, and the tensors that lie in them."""
+
+    def __init__(self, window, begin: int, held: torch.Tensor, tensors: list[torch.Tensor]):
+        self._window, self.begin, self.held, self.tensors = window, begin, held, tensors
+
+    def show(self) -> None:
+        self._window.flat[self.begin : self.begin + self.held.numel()].copy_(self.held)
+
+
+def copied(window, leaves: list[dict]) -> tuple[int, torch.Tensor, list[torch.Tensor]]:
+    """(begin, bytes, tensors) of the part of a window that the leaves span."""
+    extents = [(begin, end) for _, begin, end in occupied(leaves)]
+    begin = min((b for b, _ in extents), default=0)
+    end = max((e for _, e in extents), default=0)
+    held = window.flat[begin:end].clone()
+    tensors = []
+    for leaf in leaves:
+        dtype, shape, stride = values.DTYPES[leaf["dtype"]], leaf["shape"], leaf["stride"]
+        size, at = values.extent_bytes(shape, stride, dtype), leaf["offset"] - begin
+        raw = held[at : at + size] if size else held[:0]
+        tensors.append(raw.view(dtype).as_strided(shape, stride))
+    return begin, held, tensors
 
 
 def occupied(leaves: list[dict]) -> list[tuple[dict, int, int]]:

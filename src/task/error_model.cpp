@@ -58,7 +58,10 @@ class RowWalk {
   uint64_t place_ = 0;
 };
 
-/// One trial: v[i] · (1 ± amount), signs by source and element.
+/// One trial: v[i] · (1 ± amount · m), signs by source and element, m drawn from 0 to sqrt(3), so
+/// that its mean square is 1. With one m for all, two elements of one row and sign would move as
+/// one in every trial, wherever they stand: what a softmax makes of the two largest of its row,
+/// which is their difference, looked insensitive in every fourteenth row.
 class Perturbation {
  public:
   Perturbation(uint64_t seed, uint32_t trial, uint32_t trials)
@@ -73,13 +76,19 @@ class Perturbation {
         // The row of the Hadamard matrix: different sources at one element take different rows.
         const uint64_t row = 1 + (walk.place() + source) % rows_;
         const bool odd = (std::popcount(row & trial_) & 1) != 0;
-        const bool flip = (mix(key ^ static_cast<uint64_t>(i)) & 1) != 0;
-        v[i] *= odd != flip ? 1 - amount : 1 + amount;
+        const uint64_t drawn = mix(key ^ static_cast<uint64_t>(i));
+        const bool flip = (drawn & 1) != 0;
+        const double by = amount * kLargest * to_unit(mix(drawn + trial_));
+        v[i] *= odd != flip ? 1 - by : 1 + by;
       }
     });
   }
 
  private:
+  static constexpr double kLargest =
+      1.7320508075688772;  ///< uniform from 0 to sqrt(3): mean square 1
+  static double to_unit(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
+
   uint64_t seed_;
   uint32_t trial_, rows_;
 };

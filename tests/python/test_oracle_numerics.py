@@ -93,6 +93,16 @@ def narrowed(x, bits: int):
     return (whole >> drop << drop).view(torch.float32)
 
 
+SCALED_SOFTMAX = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x, w):
+        return torch.softmax(x * w, dim=-1)
+def get_inputs():
+    return [4096 + 8 * torch.randn(1500, 29), 0.5 + torch.rand(1500, 1)]
+"""
+
+
 def welford(inputs):
     mean = torch.zeros(inputs[0].shape[0])
     total = torch.zeros_like(mean)
@@ -203,6 +213,14 @@ class Numerics(unittest.TestCase):
                     case = oracle.prepare("offset-mean", variant, seed)["case"]
                     self.assertTrue(passed(oracle.judge(case, welford)), (length, seed, variant))
                     self.assertFalse(passed(oracle.judge(case, one_pass)), (length, seed, variant))
+
+    def test_the_largest_two_of_a_row_never_move_as_one(self):
+        """Wherever they stand: their difference is what a softmax makes of them."""
+        oracle = self.open(SCALED_SOFTMAX)
+        for seed in (3, 4, 5):
+            prepared = oracle.prepare("task-inputs", 0, seed)
+            self.assertIsNone(prepared["note"])  # nothing had to be widened for PyTorch's own result
+            self.assertTrue(passed(oracle.judge(prepared["case"])))
 
     def test_infinity_minus_infinity_may_stay_infinite(self):
         """A sum taken before the product: a NaN of the reference that no NaN of the inputs causes."""

@@ -218,6 +218,42 @@ TEST(NormSensitivity, NoElementIsBelowItsOwnRounding) {
   }
 }
 
+/// What a softmax makes of the two largest elements of a row is their difference: no pair of them
+/// may move as one, wherever they stand.
+TEST(SoftmaxSensitivity, TheLargestElementsNeverMoveAsOne) {
+  const char* text = R"toml(
+name = "products"
+expression = "y = softmax(x * w, dim=-1)"
+[inputs]
+x = { dtype = "f32", shape = ["N", "C"], distribution = "normal(4096, 8)" }
+w = { dtype = "f32", shape = ["N", 1], distribution = "uniform(0.5, 1.5)" }
+[shapes]
+rows = { N = 3000, C = 29 }
+)toml";
+  Result<Task> task = parse_task(text, "products");
+  ASSERT_TRUE(task) << to_string(task.error());
+  const Instance at = *task->instantiate(task->shape_sets[0]);
+  const std::vector<Tensor> inputs = draw_inputs(at, "", 7);
+  const std::vector<Tensor> reference = *at.reference(inputs);
+  const std::vector<ErrorModel> m = *error_models(at, *task, inputs, reference, {.seed = 3});
+  const double *p = reference[0].data_as<double>(), *s = m[0].sensitivity.data_as<double>();
+  const std::vector<double> x = inputs[0].to_f64(), w = inputs[1].to_f64();
+  int64_t close = 0;
+  for (int64_t row = 0; row < 3000; ++row)
+    for (int64_t i = 29 * row; i < 29 * (row + 1); ++i) {
+      double squares = 0;  // of what each product's rounding moves this element by
+      for (int64_t k = 29 * row; k < 29 * (row + 1); ++k) {
+        const double by = ((i == k ? 1 : 0) - p[k]) * x[static_cast<size_t>(k)];
+        squares += by * by;
+      }
+      const double exact = p[i] * std::abs(w[static_cast<size_t>(row)]) * std::sqrt(squares);
+      if (p[i] < 1e-30 || exact < 10 * p[i]) continue;
+      ++close;
+      ASSERT_GT(s[i], 0.08 * exact) << "row " << row << " at " << i;
+    }
+  EXPECT_GT(close, 1000);
+}
+
 /// Few trials once left one element in millions with a tenth of its sensitivity.
 TEST(ProductSensitivity, NoElementIsFarBelowTheExactOne) {
   for (const char* expression : {"y = matmul(a, b)", "y = matmul(a, b) * 1.0 + 0.0"}) {

@@ -1,8 +1,11 @@
 """Small changes to a tensor that never cancel by chance: the trials of the error model.
 
-Each trial multiplies by 1 ± amount. The signs of a source (one operand or result of one operator)
+Each trial multiplies by 1 ± amount · m. The signs of a source (one operand or result of one operator)
 come from a row of a Hadamard matrix, other rows for neighbouring elements, times a random sign that is
 the same in all trials. Up to seven errors that meet in one element then add up as a root of squares.
+The sizes m, of mean square 1, are drawn for each element and trial: with one size for all, two elements of
+one row and sign would move as one in every trial, and their difference, which is what a softmax makes of
+the two largest of its row, would look insensitive.
 """
 
 import functools
@@ -13,6 +16,7 @@ _PIECE = 1 << 26  # elements changed at once
 _PLANES_KEPT = 1 << 24  # bytes of one plane
 _SMALL, _POOL = 1 << 16, 1 << 20  # elements
 _BLOCK_OF_ROWS = 1 << 20  # elements
+_LARGEST = (6 * 255 / 511) ** 0.5  # times a byte over 255: mean square 1
 
 
 class Perturbation:
@@ -27,19 +31,21 @@ class Perturbation:
         self._planes, self._small, self._unit = {}, {}, None
 
     def move(self, tensor: torch.Tensor, amount: float, source: int, scale=None,
-             own: bool = False) -> torch.Tensor:
-        """tensor ± amount · scale, where scale is |tensor| or what is given; in place where the
-        tensor is the caller's own and large."""
+             own: bool = False, sizes: bool = True) -> torch.Tensor:
+        """tensor ± amount · m · scale, where scale is |tensor| or what is given, and m is 1 without
+        `sizes`; in place where the tensor is the caller's own and large."""
         if scale is None and tensor.numel() <= _SMALL:
             # A factor, not a sum: an infinity stays one.
-            return tensor * torch.add(self._one(tensor.device), self._small_signs(tensor, source),
-                                      alpha=amount)
+            by = self._small_signs(tensor, source)
+            if sizes:
+                by = by * self._small_sizes(tensor, source)
+            return tensor * torch.add(self._one(tensor.device), by, alpha=amount)
         flat = tensor.reshape(-1)
         by = None if scale is None else scale.reshape(-1)
         out = flat if own and tensor.is_contiguous() else torch.empty_like(flat)
         for k, begin in enumerate(range(0, flat.numel(), _PIECE)):
             at = slice(begin, begin + _PIECE)
-            signs = self._signs(flat[at].numel(), source, k, tensor)
+            signs = self._signs(flat[at].numel(), source, k, tensor, sizes)
             torch.addcmul(flat[at], flat[at] if by is None else by[at], signs, value=amount, out=out[at])
         return out.reshape(tensor.shape)
 
@@ -47,15 +53,15 @@ class Perturbation:
         """tensor ± amount · scale, as `shift` says."""
         if self.shift == "all":
             return torch.addcmul(tensor, tensor.sign(), scale, value=amount)
-        return self.move(tensor, amount if self.shift == "one" else -amount, source, scale)
+        return self.move(tensor, amount if self.shift == "one" else -amount, source, scale, sizes=False)
 
     def signed(self, tensor: torch.Tensor, source: int) -> torch.Tensor:
-        """tensor with the signs of this trial."""
+        """tensor times the signs and sizes of this trial."""
         flat = tensor.reshape(-1)
         out = torch.empty_like(flat)
         for k, begin in enumerate(range(0, flat.numel(), _PIECE)):
             at = slice(begin, begin + _PIECE)
-            signs = self._signs(flat[at].numel(), source, k, tensor)
+            signs = self._signs(flat[at].numel(), source, k, tensor, True)
             torch.mul(flat[at], signs, out=out[at])
         return out.reshape(tensor.shape)
 
@@ -78,6 +84,11 @@ class Perturbation:
             self._small[key] = (1.0 - 2.0 * odd.to(torch.float64)).view(tensor.shape)
         return signs * self._small[key]
 
+    def _small_sizes(self, tensor: torch.Tensor, source: int) -> torch.Tensor:
+        n, pool = tensor.numel(), _pool_of_sizes(self.seed, self.trial, tensor.device)
+        at = (0x85EBCA6B * (source + 1) ^ self.seed) % (pool.numel() - n)
+        return pool[at : at + n].view(tensor.shape)
+
     def _one(self, device) -> torch.Tensor:
         if self._unit is None:
             self._unit = torch.ones((), dtype=torch.float64, device=device)
@@ -93,8 +104,12 @@ class Perturbation:
                     odd ^= plane
         return odd
 
-    def _signs(self, n: int, source: int, piece: int, tensor: torch.Tensor) -> torch.Tensor:
-        return self._odd(n, source, piece, tensor).view(torch.int8).mul_(-2).add_(1)
+    def _signs(self, n: int, source: int, piece: int, tensor: torch.Tensor, sizes: bool) -> torch.Tensor:
+        signs = self._odd(n, source, piece, tensor).view(torch.int8).mul_(-2).add_(1)
+        if not sizes:
+            return signs
+        seed = self.seed + 0x85EBCA6B * (source + 1) + 0xC2B2AE35 * (self.trial + 1) + piece
+        return _sizes(_random_bytes(n, seed, tensor.device), torch.float32).mul_(signs)
 
     def _row_bits(self, n: int, piece: int, tensor: torch.Tensor) -> list[torch.Tensor]:
         """Each element's row number, 1 to trials - 1, as planes of bits."""
@@ -108,6 +123,16 @@ class Perturbation:
                 self._planes.clear()
             self._planes[key] = planes
         return planes
+
+
+def _sizes(drawn: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """From 0 to about sqrt(3), of mean square 1."""
+    return drawn.to(dtype).mul_(_LARGEST / 255)
+
+
+@functools.lru_cache(maxsize=8)
+def _pool_of_sizes(seed: int, trial: int, device) -> torch.Tensor:
+    return _sizes(_random_bytes(_POOL, seed + 0xC2B2AE35 * (trial + 1), device), torch.float64)
 
 
 @functools.lru_cache(maxsize=2)

@@ -1,16 +1,11 @@
 #include "agent/workspace/kernel_text.h"
 
 #include "base/python_outline.h"
+#include "judge/torch/oracle_side.h"
 #include "judge/torch/request.h"
 #include "task/task.h"
 
 namespace fiel::agent {
-namespace {
-
-/// Own shapes of a PyTorch task, as verdicts name them.
-constexpr const char* kGivenShapes = "given";
-
-}  // namespace
 
 KernelForm form_of(std::string_view text, KernelForm otherwise) {
   // First, since a module may hold CUDA in its strings.
@@ -31,7 +26,7 @@ Status runs_on(KernelForm form, const std::string& device) {
 }
 
 std::vector<std::string> visible_shapes(const std::filesystem::path& task) {
-  if (task.extension() == ".py") return {kGivenShapes};
+  if (task.extension() == ".py") return {judge::torch::kGivenShapes};
   std::vector<std::string> names;
   if (const auto loaded = task::load_task(task.string()))
     for (const task::ShapeSet& s : loaded->shape_sets) names.push_back(s.name);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/unit_interval.h"
 #include "tensor/random.h"
 
 namespace fiel::judge {
@@ -14,7 +15,7 @@ using task::InputSpec;
 
 /// Uniform in [0, 1) from a seed and a purpose: for the parameters of a probe, not its elements.
 double uniform_of(uint64_t seed, uint64_t purpose) {
-  return static_cast<double>(derive_seed(seed, purpose) >> 11) * 0x1p-53;
+  return unit_interval(derive_seed(seed, purpose));
 }
 
 /// Types with few exponent bits get gentler probes: 1000 in f16 sums overflows at 65 terms.

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numbers>
 
+#include "base/unit_interval.h"
 #include "judge/probe_inputs.h"
 #include "tensor/random.h"
 
@@ -29,9 +30,7 @@ class Draws {
     return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
   }
   double whole(uint64_t purpose) const {
-    return static_cast<double>(derive_seed(stream_.seed, 900 + 64 * stream_.stream_id + purpose) >>
-                               11) *
-           0x1p-53;
+    return unit_interval(derive_seed(stream_.seed, 900 + 64 * stream_.stream_id + purpose));
   }
   double between(uint64_t purpose, double low, double high) const {
     return low + (high - low) * whole(purpose);

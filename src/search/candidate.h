@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "base/unit_interval.h"
 
 namespace fiel::search {
 
@@ -85,7 +86,7 @@ class Dice {
   Dice(uint64_t seed, uint64_t purpose) : state_(seed * 0x9e3779b97f4a7c15u + purpose + 1) {}
   uint64_t next();
   size_t below(size_t n) { return n == 0 ? 0 : static_cast<size_t>(next() % n); }
-  double share() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+  double share() { return unit_interval(next()); }
 
  private:
   uint64_t state_;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "base/unit_interval.h"
 #include "task/node_evaluation.h"
 #include "task/plain_products.h"
 #include "tensor/convert.h"
@@ -78,7 +79,7 @@ class Perturbation {
         const bool odd = (std::popcount(row & trial_) & 1) != 0;
         const uint64_t drawn = mix(key ^ static_cast<uint64_t>(i));
         const bool flip = (drawn & 1) != 0;
-        const double by = amount * kLargest * to_unit(mix(drawn + trial_));
+        const double by = amount * kLargest * unit_interval(mix(drawn + trial_));
         v[i] *= odd != flip ? 1 - by : 1 + by;
       }
     });
@@ -87,7 +88,6 @@ class Perturbation {
  private:
   static constexpr double kLargest =
       1.7320508075688772;  ///< uniform from 0 to sqrt(3): mean square 1
-  static double to_unit(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
   uint64_t seed_;
   uint32_t trial_, rows_;

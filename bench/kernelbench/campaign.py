@@ -9,7 +9,7 @@ another number of GPUs: the evidence is the store OUT/fiel.db, one run a process
 every half minute, has one row a task, named level1/23 and so on; the summary on stdout says how many references are
 right, how many of these are the same as themselves, and what the rest is. Judgements of one GPU take turns where
 they time and work side by side where they do not (docs/timing.md), which is what several processes a GPU are for.
-GPUs without a calibration are calibrated first. Exit code 130: not all tasks were judged.
+Exit code 130: not all tasks were judged.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from collections import Counter
 from pathlib import Path
 
 EACH = ["--time-budget", "5", "--time-limit", "150", "--baseline-cache", "off"]
+NEIGHBOURS = 3  # tasks of one deal
 TABLE_EVERY_S = 30
 KILL_AFTER_S = 15  # from SIGTERM
 
@@ -33,7 +34,7 @@ class Campaign:
     def __init__(self, given):
         self.out, self.fiel = given.out.resolve(), str(Path(given.fiel).resolve())
         self.more, self.devices = given.more, given.devices.split(",")
-        self.environment = {"TORCHINDUCTOR_COMPILE_THREADS": "2", **os.environ,
+        self.environment = {"TORCHINDUCTOR_COMPILE_THREADS": "2", "OMP_NUM_THREADS": "4", **os.environ,
                             "FIEL_STORE": str(self.out), "NO_COLOR": "1"}
         self.out.mkdir(parents=True, exist_ok=True)
 
@@ -49,23 +50,19 @@ class Campaign:
         return {run["name"] for run in json.loads(said.stdout)["runs"]}
 
     def shards(self, tasks, processes):
-        """(run, device, folder of links) a process. Neighbours cost alike: they are dealt out in turn. A run finds
-        its tasks where it left them, so the links are always in one place."""
+        """(run, device, folder of links) a process. Neighbours cost alike, so they are dealt out in turn; a few at a
+        time, or all processes would want the memory of the largest at once. A run finds its tasks where it left them,
+        so the links are always in one place."""
         folder = Path(tempfile.gettempdir()) / "fiel-kernelbench"
         shutil.rmtree(folder, ignore_errors=True)
-        for k in range(min(processes, len(tasks))):
+        processes = min(processes, len(tasks))
+        for k in range(processes):
             shard = folder / f"process-{k}"
-            for task in tasks[k::processes]:
+            for task in (t for i, t in enumerate(tasks) if i // NEIGHBOURS % processes == k):
                 link = shard / task.parent.name / task.name
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(task.resolve())
             yield f"kernelbench-{k}", self.devices[k % len(self.devices)], shard
-
-    def prepare(self):
-        """What all processes would else do at once, or beside each other's work."""
-        for device in self.devices:
-            if device.startswith("cuda"):
-                self.ask("doctor", "--calibrate", "--device", device)
 
     def run(self, shards, known, end):
         started = []
@@ -161,7 +158,6 @@ def main() -> int:
     if known and known != {name for name, _, _ in shards}:
         sys.exit(f"campaign: {given.out} holds {len(known)} runs of other tasks; go on with --processes {len(known)} "
                  "and the same tasks, or name another folder")
-    campaign.prepare()
     codes = campaign.run(shards, known, end)
     rows = campaign.table(shards)
     summary(rows, len(tasks))

@@ -4,6 +4,7 @@ There is one device here, so that it is called another for the duration of a che
 """
 
 import dataclasses
+import types
 import unittest
 from unittest import mock
 
@@ -27,11 +28,14 @@ def get_inputs():
 class Sizes(unittest.TestCase):
     def test_values_weights_and_operations_count_each(self):
         few, many = [torch.empty(1000, device="meta")], [torch.empty(5 << 20, device="meta")]
-        self.assertTrue(cases.fits_the_cpu(few, few, 10))
-        self.assertFalse(cases.fits_the_cpu(many, few, 10))
-        self.assertTrue(cases.fits_the_cpu(few, many, 10), "weights may be more")
-        self.assertFalse(cases.fits_the_cpu(few, 8 * many, 10))
-        self.assertFalse(cases.fits_the_cpu(few, few, 5000))
+        run = types.SimpleNamespace(operations=10, flops={"fp32": 1e9})
+        self.assertTrue(cases.fits_the_cpu(few, few, run))
+        self.assertFalse(cases.fits_the_cpu(many, few, run))
+        self.assertTrue(cases.fits_the_cpu(few, many, run), "weights may be more")
+        self.assertFalse(cases.fits_the_cpu(few, 8 * many, run))
+        self.assertFalse(cases.fits_the_cpu(few, few, types.SimpleNamespace(operations=5000, flops={})))
+        long = types.SimpleNamespace(operations=10, flops={"fp32": 1e9, "bf16": 400e9})
+        self.assertFalse(cases.fits_the_cpu(few, few, long))
 
 
 class Checked(unittest.TestCase):
@@ -71,6 +75,12 @@ class Checked(unittest.TestCase):
         complaint, checked = self.check(small, dataclasses.replace(right, outputs=[wrong]))
         self.assertTrue(checked)
         self.assertIn("on the device and on the CPU disagree", complaint)
+
+    def test_a_model_that_the_cpu_cannot_run_is_not_in_doubt(self):
+        small = self.case("batch=1")
+        right = self.cases.expectation(small)
+        with mock.patch.object(cases, "expect", side_effect=RuntimeError("tensors on two devices")):
+            self.assertEqual(self.check(small, right), (None, True))
 
     def test_on_the_cpu_there_is_nothing_to_compare_with(self):
         small = self.case("batch=1")

@@ -95,10 +95,13 @@ class Degenerate(unittest.TestCase):
         oracle = Oracle(DIVERGENCE)
         self.addCleanup(oracle.close)
         inputs = oracle.task.source.draw(1)
-        with mock.patch.object(oracle.task, "run", side_effect=torch.OutOfMemoryError("CUDA out of memory")):
-            with self.assertRaises(Fault) as raised:
-                oracle.task.complaint(inputs)
-        self.assertEqual(raised.exception.kind, "memory")
+        for short in (torch.OutOfMemoryError("CUDA out of memory"),
+                      RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+                      torch.AcceleratorError("CUDA error: out of memory")):
+            with self.subTest(short), mock.patch.object(oracle.task, "run", side_effect=short):
+                with self.assertRaises(Fault) as raised:
+                    oracle.task.complaint(inputs)
+                self.assertEqual(raised.exception.kind, "memory")
 
 
 if __name__ == "__main__":

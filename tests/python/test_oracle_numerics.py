@@ -3,6 +3,7 @@
 import unittest
 
 from oracle_harness import Oracle, passed, torch
+from fiel_worker.oracle import perturbation
 from fiel_worker.oracle.bound import accepted, compare
 
 PRODUCT = """
@@ -213,6 +214,11 @@ class Numerics(unittest.TestCase):
                     case = oracle.prepare("offset-mean", variant, seed)["case"]
                     self.assertTrue(passed(oracle.judge(case, welford)), (length, seed, variant))
                     self.assertFalse(passed(oracle.judge(case, one_pass)), (length, seed, variant))
+
+    def test_sizes_of_trials_are_drawn_alike_at_every_place(self):
+        drawn = perturbation._random_bytes(1 << 16, 5, "cpu").view(-1, 8).double()
+        for place, mean in enumerate(drawn.mean(0).tolist()):
+            self.assertAlmostEqual(mean, 127.5, delta=4, msg=f"byte {place} of a word")
 
     def test_the_largest_two_of_a_row_never_move_as_one(self):
         """Wherever they stand: their difference is what a softmax makes of them."""

@@ -159,8 +159,16 @@ def words_of(error: BaseException) -> str:
         return type(error).__name__
 
 
+# How a device's exhaustion reads where PyTorch's allocator did not meet it: contexts, modules, workspaces.
+_EXHAUSTED = ("CUDA error: out of memory", "CUDA driver error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED",
+              "CUDNN_STATUS_ALLOC_FAILED", "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED")
+
+
 def is_out_of_memory(error: BaseException) -> bool:
-    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    text = words_of(error) if isinstance(error, RuntimeError) else ""
+    return any(phrase in text for phrase in _EXHAUSTED)
 
 
 def one_line(text: str) -> str:

@@ -10,6 +10,7 @@ On the CPU a window is a memfd; on a GPU it is an allocation of the driver's vir
 
 import ctypes
 import fcntl
+import gc
 import mmap
 import os
 
@@ -91,6 +92,7 @@ class _Access(ctypes.Structure):  # CUmemAccessDesc
 
 
 _DEVICE, _PINNED, _POSIX_DESCRIPTOR, _READ_WRITE = 1, 1, 1, 3
+_OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY
 
 
 def _driver():
@@ -103,7 +105,7 @@ def _check(result: int, what: str) -> None:
     name = ctypes.c_char_p()
     _driver().cuGetErrorName(result, ctypes.byref(name))
     word = name.value.decode() if name.value else str(result)
-    raise Fault("memory" if result == 2 else "worker", f"{what}: {word}")
+    raise Fault("memory" if result == _OUT_OF_MEMORY else "worker", f"{what}: {word}")
 
 
 def _properties(device: str) -> _Properties:
@@ -127,9 +129,15 @@ def _create_cuda(device: str, size: int) -> Window:
     torch.zeros(1, device=device)  # the driver needs a context
     padded, properties = _padded(device, size), _properties(device)
     handle, descriptor = ctypes.c_ulonglong(), ctypes.c_int()
-    made = _driver().cuMemCreate(
+    create = lambda: _driver().cuMemCreate(
         ctypes.byref(handle), ctypes.c_size_t(padded), ctypes.byref(properties), ctypes.c_ulonglong(0)
     )
+    made = create()
+    if made == _OUT_OF_MEMORY:  # PyTorch keeps what it has freed, and the driver cannot ask for it
+        gc.collect()
+        torch.cuda.synchronize(device)
+        torch.cuda.empty_cache()
+        made = create()
     _check(made, f"a window of {padded} bytes of device memory")
     exported = _driver().cuMemExportToShareableHandle(
         ctypes.byref(descriptor), handle, _POSIX_DESCRIPTOR, ctypes.c_ulonglong(0)

@@ -171,7 +171,8 @@ def _rows(shape, begin: int, count: int, rows: int, device) -> torch.Tensor:
 def _random_bytes(n: int, seed: int, device) -> torch.Tensor:
     generator = torch.Generator(device=device).manual_seed(seed & 0x7FFFFFFFFFFFFFFF)
     words = torch.empty((n + 7) // 8, dtype=torch.int64, device=device)
-    return words.random_(generator=generator).view(torch.uint8)[:n]
+    # From the lowest number on: without it the 63 bits of a number that is not negative.
+    return words.random_(-(1 << 63), None, generator=generator).view(torch.uint8)[:n]
 
 
 _POLYNOMIAL = {2: 0b11, 4: 0b111, 8: 0b1011}

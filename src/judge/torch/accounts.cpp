@@ -80,9 +80,14 @@ Status record_accounts(TorchCourse& course, std::vector<Contestant>& all, const 
   record_memory(course, kernel, eager_of(all), c);
   FIEL_TRY_STATUS(course.poll("kernels"));
   FIEL_TRY_STATUS(course.oracle().turn().take(Share::shared));  // its times are not measurements
-  FIEL_TRY(const Input input, course.oracle().place(c, {}, kernel.windows));
-  m.launched = kernel.runner->kernels(input);
-  return {};
+  const Result<Input> input = course.oracle().place(c, {}, kernel.windows);
+  if (input) {
+    m.launched = kernel.runner->kernels(*input);
+    return {};
+  }
+  if (!is_out_of_memory(input.error())) return fail(input.error());
+  m.launched.missing = "no memory was left for the pass that looks at kernels";
+  return {};  // what was timed stands
 }
 
 std::optional<std::string> track_violation(const std::vector<KernelEvidence>& kernels,

@@ -11,8 +11,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 namespace fiel::sandbox {
 namespace {
@@ -46,9 +48,8 @@ constexpr const char* kDenied[] = {
     "name_to_handle_at", "fanotify_init", "lookup_dcookie", "quotactl", "swapon", "swapoff",
     "reboot", "acct", "syslog", "iopl", "ioperm", "vhangup", "personality", "seccomp",
     // clocks
-    "settimeofday", "clock_settime", "adjtimex", "clock_adjtime", "stime",
-    // network
-    "connect", "accept", "accept4"};
+    "settimeofday", "clock_settime", "adjtimex", "clock_adjtime", "stime"};
+constexpr const char* kConnections[] = {"connect", "accept", "accept4"};
 constexpr const char* kSockets[] = {"socket", "bind", "listen"};
 
 constexpr const char* kAllowedForComputation[] = {"read",
@@ -156,8 +157,24 @@ void deny_common(Filter& f, pid_t only_signal_to) {
   }
 }
 
+void deny_connections(Filter& f) {
+  for (const char* name : kConnections) add(f, SCMP_ACT_ERRNO(EPERM), name);
+}
+
 void deny_sockets(Filter& f) {
   for (const char* name : kSockets) add(f, SCMP_ACT_ERRNO(EPERM), name);
+}
+
+/// A rule compares an argument once, so all other families are refused one by one.
+void deny_distant_families(Filter& f) {
+  constexpr scmp_datum_t kNear[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
+  constexpr scmp_datum_t kLast = AF_NETLINK;
+  for (scmp_datum_t family = 0; family < kLast; ++family)
+    if (std::find(std::begin(kNear), std::end(kNear), family) == std::end(kNear))
+      ::seccomp_rule_add(f.context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
+                         SCMP_A0(SCMP_CMP_EQ, family));
+  ::seccomp_rule_add(f.context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
+                     SCMP_A0(SCMP_CMP_GT, kLast));
 }
 
 }  // namespace
@@ -166,7 +183,10 @@ Result<BpfProgram> candidate_filter(const CandidateFilter& wish) {
   Filter f(SCMP_ACT_ALLOW);
   if (!f.context) return fail(ErrorCode::environment, "libseccomp does not start");
   deny_common(f, wish.only_signal_to);
-  if (wish.local_sockets)
+  if (!wish.loopback) deny_connections(f);
+  if (wish.loopback)
+    deny_distant_families(f);
+  else if (wish.local_sockets)
     ::seccomp_rule_add(f.context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
                        SCMP_A0(SCMP_CMP_NE, AF_UNIX));
   else
@@ -178,6 +198,7 @@ Result<BpfProgram> gpu_process_filter(pid_t self) {
   Filter f(SCMP_ACT_ALLOW);
   if (!f.context) return fail(ErrorCode::environment, "libseccomp does not start");
   deny_common(f, self);
+  deny_connections(f);
   deny_sockets(f);
   for (const char* name : {"execve", "execveat", "vfork"}) add(f, SCMP_ACT_ERRNO(EPERM), name);
   return export_program(f);

@@ -24,6 +24,9 @@ struct CandidateFilter {
   /// CUDA's driver does not start without a local socket to listen at (cuInit: error 304). It may
   /// make one; connecting stays refused, and so does every other family.
   bool local_sockets = false;
+  /// Connections, over IPv4, IPv6, Unix and netlink sockets. Only for a network of its own: nothing
+  /// else keeps them from leaving the machine.
+  bool loopback = false;
 };
 Result<BpfProgram> candidate_filter(const CandidateFilter& wish);
 /// For the process that owns a GPU: the candidate's denials, and no programs.

@@ -31,6 +31,10 @@ namespace {
 
 constexpr int kFirstPrivateFd = 64;  ///< where descriptors wait, out of the way of 0…
 constexpr uint64_t kAddressSlack = 4ull << 30;
+/// libc would ask a server for names if it were not told to look in the file.
+constexpr std::pair<const char*, std::string_view> kLoopbackFiles[] = {
+    {"/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"},
+    {"/etc/nsswitch.conf", "hosts: files\n"}};
 
 /// Everything the child needs, prepared before fork: after it only system calls are made.
 struct Plan {
@@ -160,11 +164,10 @@ class ChildProcess final : public PipedChild {
   std::optional<TreeWatch> watch_;
 };
 
-Result<Fd> memory_file(const BpfProgram& program) {
-  Fd fd(::memfd_create("fiel-filter", 0));
-  if (!fd ||
-      ::write(fd.get(), program.data(), program.size()) != static_cast<ssize_t>(program.size()))
-    return fail(ErrorCode::io, "no memory file for the system-call filter");
+Result<Fd> memory_file(const char* name, const void* bytes, size_t size) {
+  Fd fd(::memfd_create(name, 0));
+  if (!fd || ::write(fd.get(), bytes, size) != static_cast<ssize_t>(size))
+    return fail(ErrorCode::io, fmt::format("no memory file for {}", name));
   ::lseek(fd.get(), 0, SEEK_SET);
   return fd;
 }
@@ -189,8 +192,9 @@ uint64_t tmp_bytes_of(const SpawnRequest& q, const Limits& limits) {
 }
 
 Status plan_namespaces(const SpawnRequest& q, const BubblewrapForm& form, Plan& plan) {
-  FIEL_TRY(BpfProgram filter, candidate_filter({.local_sockets = !q.devices.empty()}));
-  FIEL_TRY(Fd filter_file, memory_file(filter));
+  FIEL_TRY(BpfProgram filter,
+           candidate_filter({.local_sockets = !q.devices.empty(), .loopback = q.loopback}));
+  FIEL_TRY(Fd filter_file, memory_file("fiel-filter", filter.data(), filter.size()));
   BubblewrapView view;
   int next = kFirstPrivateFd * 2;  // numbers inside: fixed, so that nothing else collides
   auto pass = [&](Fd fd, const std::string& what) -> Result<int> {
@@ -203,6 +207,12 @@ Status plan_namespaces(const SpawnRequest& q, const BubblewrapForm& form, Plan& 
     FIEL_TRY(int fd, pass(Fd(::open(host.c_str(), O_RDONLY | O_CLOEXEC)), host.string()));
     view.data.emplace_back(fd, inside);
   }
+  if (q.loopback)
+    for (const auto& [inside, text] : kLoopbackFiles) {
+      FIEL_TRY(Fd file, memory_file("fiel-loopback", text.data(), text.size()));
+      FIEL_TRY(int fd, pass(std::move(file), inside));
+      view.data.emplace_back(fd, inside);
+    }
   view.tmp_bytes = tmp_bytes_of(q, plan.limits);
   view.system = system_folders(q);
   view.read_only = q.read_only;

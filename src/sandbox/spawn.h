@@ -45,6 +45,9 @@ struct SpawnRequest {
   std::vector<std::filesystem::path> devices;
   /// It runs compilers: all of /usr and /bin, not the libraries alone.
   bool programs = false;
+  /// Its programs may talk to each other over 127.0.0.1, which is "localhost" there. Nothing where
+  /// there are no namespaces: that network would be the machine's.
+  bool loopback = false;
   uint64_t tmp_bytes = 0;  ///< of the private /tmp; 0: what the limits on memory and files allow
   /// Give up root first when we are root. Not for programs that must read root's files (nvcc from
   /// a root-owned cache).

@@ -163,6 +163,7 @@ Result<CountedOutput> counted_run(const CountedRun& run) {
     FIEL_TRY(place.request.arguments, bare_words(run, place));
   }
   FIEL_TRY(const auto child, sandbox::spawn(place.request, place.policy));
+  place.request.loopback = true;  // ncu listens to its program at 127.0.0.1
   const int64_t deadline = sandbox::now_ms() + run.timeout_ms;
   while (child->running() && sandbox::now_ms() < deadline) child->pump(100);
   const bool late = child->running();

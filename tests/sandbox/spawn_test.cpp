@@ -18,8 +18,9 @@ namespace {
 /// A shell command in the sandbox, to its end.
 std::unique_ptr<Child> run(const std::string& command, IsolationPolicy policy = {},
                            int64_t timeout_ms = 60'000,
-                           std::vector<std::filesystem::path> devices = {}) {
+                           std::vector<std::filesystem::path> devices = {}, bool loopback = false) {
   SpawnRequest q;
+  q.loopback = loopback;
   q.devices = std::move(devices);
   auto folder = std::filesystem::temp_directory_path();
   q.arguments = {"/bin/sh", "-c", command};
@@ -88,6 +89,56 @@ TEST(Sandbox, ADriverMayListenAndNobodyMayConnect) {
   EXPECT_EQ(sockets({}, {"/dev/null"}), local);
   EXPECT_EQ(sockets(WithoutNamespaces().policy, {}), none);
   EXPECT_EQ(sockets(WithoutNamespaces().policy, {"/dev/null"}), local);
+}
+
+/// What two processes in the sandbox say to each other over TCP, and what else they could reach.
+std::string over_loopback(bool loopback, const IsolationPolicy& policy = {},
+                          std::vector<std::filesystem::path> devices = {}) {
+  auto c = run(R"(python3 - <<'END'
+import os, socket
+for name in ("127.0.0.1", "localhost"):
+    try:
+        listener = socket.socket(socket.AF_INET)
+        listener.settimeout(10)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", 49152))
+        listener.listen()
+        if os.fork() == 0:
+            with socket.create_connection((name, 49152), 10) as s:
+                s.sendall(s.recv(16).upper())
+            os._exit(0)
+        with listener.accept()[0] as s:
+            s.sendall(b"echo")
+            print(s.recv(16).decode())
+        os.wait()
+        listener.close()
+    except OSError as error:
+        print(type(error).__name__)
+def tried(family, kind=socket.SOCK_STREAM):
+    try:
+        return bool(socket.socket(family, kind))
+    except OSError as error:
+        return "no" if error.errno == 1 else error.strerror
+print([n for n in range(64) if tried(n, socket.SOCK_DGRAM) != "no"])
+try:
+    socket.create_connection(("192.0.2.1", 80), 5)
+    print("left")
+except OSError as error:
+    print(error.errno == 101 or error.errno == 1)
+END
+)",
+               policy, 60'000, std::move(devices), loopback);
+  return c ? c->output : "";
+}
+
+TEST(Sandbox, WhereItIsWishedProgramsTalkOverLoopbackAndToNobodyElse) {
+  if (probe().level != Level::namespaces) GTEST_SKIP() << "no namespaces on this machine";
+  const std::string refused = "PermissionError\nPermissionError\n[]\nTrue\n";
+  EXPECT_EQ(over_loopback(true), "ECHO\nECHO\n[1, 2, 10, 16]\nTrue\n");
+  EXPECT_EQ(over_loopback(true, {}, {"/dev/null"}), "ECHO\nECHO\n[1, 2, 10, 16]\nTrue\n");
+  EXPECT_EQ(over_loopback(false), refused);
+  // Without namespaces the network would be the machine's.
+  EXPECT_EQ(over_loopback(true, WithoutNamespaces().policy), refused);
 }
 
 TEST(Sandbox, ASignalIsNamed) {

@@ -109,6 +109,19 @@ TEST_F(CountedRunTest, AModuleIsCalledThriceWithTheTasksInputs) {
   EXPECT_THAT(out.text, HasSubstr(once + once + once));
 }
 
+TEST_F(CountedRunTest, ItTalksToItsProgramOverLoopback) {
+  module("class ModelNew: pass\n");
+  ncu("exec /usr/bin/python3 -c '\n"
+      "import os, socket\n"
+      "listener = socket.create_server((\"127.0.0.1\", 49152))\n"
+      "if os.fork() == 0:\n"
+      "    socket.create_connection((\"localhost\", 49152)).sendall(b\"connected\")\n"
+      "    os._exit(0)\n"
+      "print(listener.accept()[0].recv(16).decode())\n"
+      "'\n");
+  EXPECT_EQ(counted().text, "connected\n");
+}
+
 TEST_F(CountedRunTest, WhatDoesNotEndIsEnded) {
   module("class ModelNew: pass\n");
   ncu("echo begun; sleep 1000 & sleep 1000\n");

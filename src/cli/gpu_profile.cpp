@@ -25,6 +25,7 @@ struct Counted {
   std::vector<report::CountedLaunch> launches;
   std::string shapes;
   std::string why_not;  ///< where there are none
+  std::string said;     ///< by nvcc, ncu and the program, the last lines
 };
 
 /// Counters that this GPU does not have are left out from then on.
@@ -34,6 +35,7 @@ Result<Counted> count(worker::CountedRun run) {
     FIEL_TRY(const worker::CountedOutput out, worker::counted_run(run));
     counted.launches = report::read_counted(out.text);
     counted.why_not = report::why_not_counted(out.text);
+    counted.said = report::last_words(out.text);
     if (out.exit_code == worker::kNotCompiled)
       counted.why_not = "the kernel does not compile: compile says why";
     if (!out.stopped.empty()) counted.why_not = "ncu was stopped: " + out.stopped;
@@ -83,7 +85,7 @@ Result<Counted> count_module(const Arguments& arguments, worker::CountedRun run)
 
 Result<Counted> count_on(const device::DeviceName& device, const Arguments& arguments,
                          const Context& context) {
-  const auto none = [](std::string why) { return Counted{{}, {}, std::move(why)}; };
+  const auto none = [](std::string why) { return Counted{{}, {}, std::move(why), {}}; };
   const fs::path task = arguments.positional[0], kernel = arguments.positional[1];
   const bool torch = task.extension() == ".py";
   if (kernel.extension() != (torch ? ".py" : ".cu"))
@@ -139,13 +141,16 @@ Result<int> profile_on_gpu(const Arguments& arguments, const Context& context,
     Json j = Json::object({{"schema_version", 1}, {"kind", "counted"}});
     j["shapes"] = counted.shapes;
     j["why_not"] = counted.launches.empty() ? Json(counted.why_not) : Json();
+    if (counted.launches.empty()) j["output"] = counted.said;
     j["launches"] = report::counted_json(counted.launches);
     context.print_json(j);
     return 0;
   }
   if (counted.launches.empty()) {
-    context.print(fmt::format("not counted: {}; measured by the judge instead:\n",
-                              printable(counted.why_not, 300)));
+    context.print(fmt::format("not counted: {}\n", printable(counted.why_not, 300)));
+    if (!counted.said.empty())
+      context.print(fmt::format("the last that was printed:\n\n{}\n", counted.said));
+    context.print("measured by the judge instead:\n");
     return measured_instead(arguments, context);
   }
   context.print(

@@ -29,9 +29,12 @@ const std::vector<std::string>& counted_metrics();
 std::vector<CountedLaunch> read_counted(std::string_view output);
 /// In one line: what ncu says is wrong, with what would help where that is known.
 std::string why_not_counted(std::string_view output);
-/// Those of `metrics` that an error names: another GPU has other counters.
+/// Those of `metrics` that an error names, with or without what follows their first point: another
+/// GPU has other counters.
 std::vector<std::string> unknown_metrics(std::string_view output,
                                          const std::vector<std::string>& metrics);
+/// Its last lines, at most 4 KiB and printable: what there is to go by where nothing was counted.
+std::string last_words(std::string_view output);
 
 /// Worst first.
 std::vector<Cause> counted_causes(const CountedLaunch& launch);

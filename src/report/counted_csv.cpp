@@ -1,5 +1,6 @@
 // ncu's CSV and its complaints, both hostile.
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -11,6 +12,7 @@ namespace fiel::report {
 namespace {
 
 constexpr size_t kMaxLaunches = 256, kMaxColumns = 256, kMaxName = 300, kMaxBytes = 4u << 20;
+constexpr size_t kMaxLastWords = 4096;
 
 /// Cells of a line of CSV; quotes are doubled within quotes.
 std::vector<std::string> cells_of(std::string_view line) {
@@ -75,6 +77,19 @@ CountedLaunch launch_of(const Table& t, const std::vector<std::string>& cells) {
   return launch;
 }
 
+/// Whether `name` is in `text`, not as a part of a longer name.
+bool holds_name(std::string_view text, std::string_view name) {
+  const auto in_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  for (size_t at = text.find(name); at < text.size(); at = text.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    if ((at == 0 || !in_name(text[at - 1])) && (end == text.size() || !in_name(text[end])))
+      return true;
+  }
+  return false;
+}
+
 bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -106,9 +121,11 @@ std::string why_not_counted(std::string_view output) {
   };
   if (holds("ERR_NVGPUCTRPERM"))
     return "the driver lets only administrators read the counters (ERR_NVGPUCTRPERM): load nvidia "
-           "with NVreg_RestrictProfilingToAdminUsers=0, or give the container CAP_SYS_ADMIN";
+           "with NVreg_RestrictProfilingToAdminUsers=0 (no rights of a container reach into the "
+           "sandbox)";
   if (holds("LibraryNotLoaded") || holds("Failed to initialize the profiler"))
-    return "ncu cannot start its profiler here (containers and virtual machines often keep it out)";
+    return "ncu cannot start its profiler here: containers and virtual machines often keep it out, "
+           "and so does a driver without NVreg_RestrictProfilingToAdminUsers=0";
   for (const std::string_view line : split(output, '\n'))
     if (line.starts_with("==ERROR==")) return "ncu: " + printable(trim(line.substr(9)), 200);
   if (holds("No kernels were profiled")) return "no kernel was launched";
@@ -122,8 +139,19 @@ std::vector<std::string> unknown_metrics(std::string_view output,
     if (line.starts_with("==ERROR==")) errors += std::string(line) + "\n";
   std::vector<std::string> unknown;
   for (const std::string& m : metrics)
-    if (errors.find(m) != std::string::npos) unknown.push_back(m);
+    if (holds_name(errors, std::string_view(m).substr(0, m.find('.')))) unknown.push_back(m);
   return unknown;
+}
+
+std::string last_words(std::string_view output) {
+  if (output.size() > kMaxLastWords) {
+    output.remove_prefix(output.size() - kMaxLastWords);
+    if (const size_t end = output.find('\n'); end < output.size()) output.remove_prefix(end + 1);
+  }
+  std::string words;
+  for (const std::string_view line : split(trim(output), '\n'))
+    words += printable(trim(line), kMaxLastWords) + "\n";
+  return words == "\n" ? "" : words;
 }
 
 }  // namespace fiel::report

@@ -139,10 +139,11 @@ std::optional<fs::path> find_ncu(const NcuPlaces& places) {
   if (!places.named.empty())
     return is_program(places.named) ? std::optional<fs::path>(places.named) : std::nullopt;
   std::vector<fs::path> all;
+  // A toolkit's is a script that looks for one of these in places that the sandbox lacks.
+  for (const fs::path& version : newest_first(places.nsight)) all.push_back(version / "ncu");
   for (const std::string_view folder : split(places.path, ':'))
     if (fs::path(folder).is_absolute()) all.push_back(fs::path(folder) / "ncu");
   for (const fs::path& root : places.toolkits) all.push_back(root / "bin/ncu");
-  for (const fs::path& version : newest_first(places.nsight)) all.push_back(version / "ncu");
   const auto found = std::find_if(all.begin(), all.end(), is_program);
   return found == all.end() ? std::nullopt : std::optional<fs::path>(*found);
 }
@@ -162,8 +163,8 @@ Result<CountedOutput> counted_run(const CountedRun& run) {
     place.request.folders.emplace_back(run.call, kCallInside);
     FIEL_TRY(place.request.arguments, bare_words(run, place));
   }
-  FIEL_TRY(const auto child, sandbox::spawn(place.request, place.policy));
   place.request.loopback = true;  // ncu listens to its program at 127.0.0.1
+  FIEL_TRY(const auto child, sandbox::spawn(place.request, place.policy));
   const int64_t deadline = sandbox::now_ms() + run.timeout_ms;
   while (child->running() && sandbox::now_ms() < deadline) child->pump(100);
   const bool late = child->running();

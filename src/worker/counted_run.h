@@ -21,10 +21,10 @@ namespace fiel::worker {
 
 /// Where ncu may be, in the order of looking.
 struct NcuPlaces {
-  std::string named;                            ///< FIEL_NCU: this one or none
-  std::string path;                             ///< PATH
-  std::vector<std::filesystem::path> toolkits;  ///< CUDA_HOME, CUDA_PATH, the toolkit that is used
+  std::string named;                                            ///< FIEL_NCU: this one or none
   std::filesystem::path nsight = "/opt/nvidia/nsight-compute";  ///< a folder a version
+  std::string path;                                             ///< PATH
+  std::vector<std::filesystem::path> toolkits;  ///< CUDA_HOME, CUDA_PATH, the toolkit that is used
 };
 NcuPlaces ncu_places();
 std::optional<std::filesystem::path> find_ncu(const NcuPlaces& places);

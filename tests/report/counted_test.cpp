@@ -133,11 +133,48 @@ TEST(Counted, ForgedTextIsBoundedAndPrintable) {
   }
 }
 
+TEST(Counted, AMetricIsUnknownInWhateverFormItIsNamed) {
+  const std::vector<std::string> metrics = {"flop_count_sp.sum", "flop_count_sp_pred.sum", "a.sum",
+                                            "b.avg.pct", "launch__waves"};
+  const auto unknown = [&](const std::string& said) { return unknown_metrics(said, metrics); };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(unknown("==ERROR== Failed to find metric "
+                    "regex:^flop_count_sp\\.(sum|min|max|avg|pct|ratio|max_rate)$\n"),
+            Names{"flop_count_sp.sum"});
+  EXPECT_EQ(unknown("==ERROR== Failed to find metric regex:^flop_count_sp_pred\\.sum$\n"),
+            Names{"flop_count_sp_pred.sum"});
+  EXPECT_EQ(unknown("==ERROR== Failed to access the following 3 metrics: a.sum, b.avg.pct, "
+                    "launch__waves\n"),
+            (Names{"a.sum", "b.avg.pct", "launch__waves"}));
+  EXPECT_EQ(unknown("==ERROR== Failed to find metric launch__waves"), Names{"launch__waves"});
+  EXPECT_THAT(
+      unknown("==ERROR== Failed to find metric my_flop_count_sp.sum, launch__waves_all, aa\n"),
+      IsEmpty());
+  EXPECT_THAT(unknown("==ERROR== \na.sum\n"), IsEmpty());
+}
+
+TEST(Counted, TheLastLinesAreKeptPrintable) {
+  EXPECT_EQ(last_words(""), "");
+  EXPECT_EQ(last_words("\n \n"), "");
+  EXPECT_EQ(last_words("one\r\n==ERROR== \x1b[31mtwo\n\n"), "one\n==ERROR== \\x1b[31mtwo\n");
+  std::string many;
+  for (int i = 0; i < 10'000; ++i) many += "line " + std::to_string(i) + "\n";
+  const std::string last = last_words(many);
+  EXPECT_LE(last.size(), 4096u);
+  EXPECT_GE(last.size(), 4000u);
+  EXPECT_TRUE(last.starts_with("line ")) << last.substr(0, 20);
+  EXPECT_TRUE(last.ends_with("\nline 9999\n"));
+  EXPECT_EQ(last_words(std::string(100'000, 'x')), std::string(4096, 'x') + "\n");
+}
+
 TEST(Counted, WhatIsWrongIsSaidInOneLine) {
   EXPECT_THAT(why_not_counted("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission"),
               HasSubstr("NVreg_RestrictProfilingToAdminUsers=0"));
   EXPECT_THAT(why_not_counted("==ERROR== Failed to initialize the profiler: LibraryNotLoaded\n"),
-              HasSubstr("cannot start its profiler"));
+              ::testing::AllOf(HasSubstr("cannot start its profiler"),
+                               HasSubstr("NVreg_RestrictProfilingToAdminUsers=0")));
+  // The sandbox's user namespace has no capability of the container's.
+  EXPECT_THAT(why_not_counted("==ERROR== ERR_NVGPUCTRPERM"), Not(HasSubstr("CAP_SYS_ADMIN")));
   EXPECT_EQ(why_not_counted("x\n==ERROR== Something \x1b else\n"), "ncu: Something \\x1b else");
   EXPECT_EQ(why_not_counted("==WARNING== No kernels were profiled.\n"), "no kernel was launched");
   EXPECT_EQ(why_not_counted(""), "ncu counted nothing");

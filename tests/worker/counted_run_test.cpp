@@ -137,7 +137,7 @@ TEST_F(CountedRunTest, WhatItPrintsIsBounded) {
   EXPECT_LE(counted().text.size(), 2u << 20);
 }
 
-TEST(FindNcu, LooksWhereItMayBeTheNewestLast) {
+TEST(FindNcu, TheNewestVersionsOwnComesBeforeAToolkitsScript) {
   const auto folder = TempDir::create("fiel-test-places");
   ASSERT_TRUE(folder);
   const auto program = [&](const std::string& name) {
@@ -152,15 +152,16 @@ TEST(FindNcu, LooksWhereItMayBeTheNewestLast) {
   places.toolkits = {folder->path() / "cuda"};
   places.nsight = folder->path() / "nsight";
   EXPECT_FALSE(find_ncu(places));
-  program("nsight/2025.9.1/ncu");
-  const fs::path newest = program("nsight/2025.10.0/ncu");
-  EXPECT_EQ(find_ncu(places), newest);
   const fs::path toolkit = program("cuda/bin/ncu");
   EXPECT_EQ(find_ncu(places), toolkit);
   const fs::path on_path = program("bin/ncu");
   EXPECT_EQ(find_ncu(places), on_path);
-  places.named = newest.string();
+  program("nsight/2025.9.1/ncu");
+  const fs::path newest = program("nsight/2025.10.0/ncu");
+  fs::create_directories(places.nsight / "2025.11.0");  // without one
   EXPECT_EQ(find_ncu(places), newest);
+  places.named = toolkit.string();
+  EXPECT_EQ(find_ncu(places), toolkit);
   places.named = (folder->path() / "none").string();
   EXPECT_FALSE(find_ncu(places));
 }

@@ -1,6 +1,6 @@
 """Counts what kernels do on the virtual GPU and on a real one, and compares.
 
-    measure.py --fiel FILE --nvcc FILE --ncu FILE --out DIR [--limit-s 85] [--device cuda:0]
+    measure.py --fiel FILE --nvcc FILE --ncu FILE --out DIR [--limit-s 300] [--device cuda:0]
 
 Judges each case of cases.json on both, profiles it on the virtual GPU, and runs one call of it, on the same
 inputs, under ncu. Writes DIR/counters.md, DIR/h200.json (golden numbers of what was counted) and DIR/log/.
@@ -67,7 +67,7 @@ class Measurement:
         name = f"{slug(case['name'])}.{device.replace(':', '')}.json"
         done = self.run(name, [self.options.fiel, "judge", self.folder(case) / "task.toml", case["kernel"],
                                "--device", device, "--budget", "quick", "--shapes", "counters", "--seed", SEED,
-                               "--json", "--no-store"], 40)
+                               "--json", "--no-store", "--time-budget", "0"], 40)
         if done is None:
             return "no time left"
         try:
@@ -96,7 +96,7 @@ class Measurement:
         are left out from then on."""
         program = [self.folder(case) / "driver", self.folder(case) / "counters"]
         for _ in range(4):
-            done = self.run(f"{slug(case['name'])}.ncu.csv", ncu.command(self.options.ncu, program, self.metrics), 20)
+            done = self.run(f"{slug(case['name'])}.ncu.csv", ncu.command(self.options.ncu, program, self.metrics), 60)
             if done is None:
                 return {}, "ncu: no time left"
             unknown = ncu.unknown_metrics(done.stdout + done.stderr, self.metrics)
@@ -166,7 +166,7 @@ def main() -> int:
     for name in ("fiel", "nvcc", "ncu"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--limit-s", type=float, default=85)
+    parser.add_argument("--limit-s", type=float, default=300)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--arch", default="sm_90")
     parser.add_argument("--about", default="")

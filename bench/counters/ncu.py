@@ -5,6 +5,7 @@
 """
 import csv
 import io
+import re
 
 # Our name: hardware counters that are added up, each with its weight. Names as of ncu on sm_90.
 COUNTERS = {
@@ -89,6 +90,8 @@ def complaint(output: str) -> str:
 
 
 def unknown_metrics(output: str, metrics: list[str]) -> list[str]:
-    """Those of `metrics` that an error message names: another GPU has other counters."""
+    """Those of `metrics` that an error message names, with or without what follows their first point: another
+    GPU has other counters."""
     errors = "\n".join(line for line in output.splitlines() if line.startswith("==ERROR=="))
-    return [metric for metric in metrics if metric in errors or metric.rsplit(".", 1)[0] in errors.split()]
+    return [metric for metric in metrics
+            if re.search(rf"(?<![A-Za-z0-9_]){re.escape(metric.split('.')[0])}(?![A-Za-z0-9_])", errors)]

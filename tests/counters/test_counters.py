@@ -65,6 +65,15 @@ class NcuText(unittest.TestCase):
         self.assertEqual(ncu.unknown_metrics(text, ncu.METRICS), ["dram__bytes_write.sum"])
         self.assertEqual(ncu.unknown_metrics(RAW, ncu.METRICS), [])
 
+    def test_an_unknown_metric_is_found_in_whatever_form_it_is_named(self):
+        metrics = ["flop_count_sp.sum", "flop_count_sp_pred.sum", "a.sum", "b.avg.pct", "launch__waves"]
+        for said, unknown in (
+                (r"Failed to find metric regex:^flop_count_sp\.(sum|min|max|avg|pct|ratio|max_rate)$", metrics[:1]),
+                (r"Failed to find metric regex:^flop_count_sp_pred\.sum$", metrics[1:2]),
+                ("Failed to access the following 3 metrics: a.sum, b.avg.pct, launch__waves", metrics[2:]),
+                ("Failed to find metric my_flop_count_sp.sum, launch__waves_all, aa", [])):
+            self.assertEqual(ncu.unknown_metrics(f"==ERROR== {said}\na.sum\n", metrics), unknown, said)
+
     def test_every_metric_of_the_plan_has_counters_and_a_reason(self):
         self.assertEqual([m["name"] for m in PLAN["metrics"]], list(ncu.COUNTERS))
         for metric in PLAN["metrics"]:
@@ -185,6 +194,14 @@ class Tasks(unittest.TestCase):
 class Robust(unittest.TestCase):
     """Whatever fails is a row."""
 
+    def test_ncu_has_a_minute_a_case(self):
+        limits = []
+        m = types.SimpleNamespace(metrics=ncu.METRICS, options=types.SimpleNamespace(ncu="ncu"),
+                                  folder=lambda case: pathlib.Path("a"),
+                                  run=lambda log, words, most_s: limits.append(most_s))
+        self.assertEqual(measure.Measurement.count(m, {"name": "a"}), ({}, "ncu: no time left"))
+        self.assertEqual(limits, [60])
+
     def measurement(self, **done):
         return types.SimpleNamespace(count=lambda case: done.get("count", ({}, "ncu: exit code 1, no launch")))
 
@@ -208,6 +225,8 @@ class Robust(unittest.TestCase):
 FAKE_FIEL = """
 import json, sys
 if sys.argv[1] == "judge":
+    if sys.argv[-2:] != ["--time-budget", "0"]:
+        sys.exit("nobody asked for times")
     print(json.dumps({"status": "incorrect" if "gather" in sys.argv[3] and "cuda:0" in sys.argv else "correct"}))
 elif "welford" in sys.argv[3]:
     sys.exit("no profile of this one")

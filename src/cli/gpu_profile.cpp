@@ -29,15 +29,18 @@ struct Counted {
 };
 
 /// Counters that this GPU does not have are left out from then on.
-Result<Counted> count(worker::CountedRun run) {
+Result<Counted> count(worker::CountedRun run, const Context& context) {
+  // Counting replays launches: nobody's clock may run meanwhile.
+  FIEL_TRY(auto turn, judge::torch::GpuTurn::open(cache_dir() / "gpu", run.place.device_uuid,
+                                                  context.interrupted));
+  FIEL_TRY_STATUS(turn.live(judge::torch::Share::shared));
+  FIEL_TRY_STATUS(turn.take(judge::torch::Share::exclusive));
   Counted counted;
   for (int tries = 0; tries < 3; ++tries) {
     FIEL_TRY(const worker::CountedOutput out, worker::counted_run(run));
     counted.launches = report::read_counted(out.text);
     counted.why_not = report::why_not_counted(out.text);
     counted.said = report::last_words(out.text);
-    if (out.exit_code == worker::kNotCompiled)
-      counted.why_not = "the kernel does not compile: compile says why";
     if (!out.stopped.empty()) counted.why_not = "ncu was stopped: " + out.stopped;
     const auto unknown = report::unknown_metrics(out.text, run.metrics);
     if (!counted.launches.empty() || unknown.empty()) break;
@@ -59,7 +62,8 @@ Result<task::ShapeSet> counted_shape(const task::Task& task, const Arguments& ar
   return named || timed == task.shape_sets.end() ? sets.front() : *timed;
 }
 
-Result<Counted> count_bare(const Arguments& arguments, worker::CountedRun run) {
+Result<Counted> count_bare(const Arguments& arguments, const Context& context,
+                           worker::CountedRun run) {
   FIEL_TRY(const task::Task task, task::load_task(arguments.positional[0]));
   FIEL_TRY(const uint64_t seed, unsigned_value(arguments, "--seed", 1, UINT64_MAX));
   FIEL_TRY(const task::ShapeSet set, counted_shape(task, arguments));
@@ -68,19 +72,27 @@ Result<Counted> count_bare(const Arguments& arguments, worker::CountedRun run) {
   FIEL_TRY(const TempDir folder, TempDir::create("fiel-call"));
   run.call = folder.path() / "call";
   FIEL_TRY_STATUS(save_call(run.call, at, inputs));
+  run.program = folder.path() / "program";
   std::error_code error;
-  for (const fs::path& p : {folder.path(), run.call})
+  fs::create_directory(run.program, error);
+  for (const fs::path& p : {folder.path(), run.call, run.program})
     fs::permissions(p, static_cast<fs::perms>(0755), error);
-  FIEL_TRY(Counted counted, count(run));
+  FIEL_TRY(const worker::CountedOutput built, worker::build_counted(run));
+  const std::string said = report::last_words(built.text);
+  if (!built.stopped.empty()) return Counted{{}, {}, "nvcc was stopped: " + built.stopped, said};
+  if (built.exit_code != 0)
+    return Counted{{}, {}, "the kernel does not compile: compile says why", said};
+  FIEL_TRY(Counted counted, count(run, context));
   counted.shapes = judge::to_string(set.symbols);
   return counted;
 }
 
-Result<Counted> count_module(const Arguments& arguments, worker::CountedRun run) {
+Result<Counted> count_module(const Arguments& arguments, const Context& context,
+                             worker::CountedRun run) {
   FIEL_TRY_STATUS(task::load_torch_task(arguments.positional[0]).map([](auto&&) {}));
   FIEL_TRY(run.place.python, worker::find_python(arguments.value("--python").value_or("")));
   run.place.task = arguments.positional[0];
-  return count(run);
+  return count(run, context);
 }
 
 Result<Counted> count_on(const device::DeviceName& device, const Arguments& arguments,
@@ -101,12 +113,8 @@ Result<Counted> count_on(const device::DeviceName& device, const Arguments& argu
   run.ncu = *ncu;
   run.arch = "sm_" + gpu.architecture();
   run.metrics = report::counted_metrics();
-  // Counting replays launches: nobody's clock may run meanwhile.
-  FIEL_TRY(auto turn,
-           judge::torch::GpuTurn::open(cache_dir() / "gpu", gpu.uuid, context.interrupted));
-  FIEL_TRY_STATUS(turn.live(judge::torch::Share::shared));
-  FIEL_TRY_STATUS(turn.take(judge::torch::Share::exclusive));
-  auto counted = torch ? count_module(arguments, run) : count_bare(arguments, run);
+  auto counted =
+      torch ? count_module(arguments, context, run) : count_bare(arguments, context, run);
   if (!counted && counted.error().code == ErrorCode::environment)
     return none(to_string(counted.error()));
   return counted;

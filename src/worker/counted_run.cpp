@@ -17,6 +17,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kCallInside = "/fiel-call";
+constexpr const char* kProgramInside = "/fiel-counted";
+constexpr const char* kProgram = "counted";
 constexpr uint64_t kOutputBytes = 2u << 20;
 constexpr size_t kMaxVersions = 100;
 
@@ -65,12 +67,11 @@ std::vector<std::string> under_ncu(const CountedRun& run) {
           fmt::format("{}", fmt::join(run.metrics, ","))};
 }
 
-/// The compiler runs in there too: the source is as hostile as what becomes of it.
-Result<std::vector<std::string>> bare_words(const CountedRun& run, const ConfinedPlace& place) {
+/// Into the one folder that it may write to.
+Result<std::vector<std::string>> compiler_words(const CountedRun& run, const ConfinedPlace& place) {
   static constexpr const char* kScript =
-      "nvcc -std=c++17 -O3 -lineinfo -arch=\"$3\" -I\"$1\" \"$1/call.cu\" \"$2\" -o /tmp/counted "
-      "|| "
-      "exit 97\nshift 3\nexec \"$@\"\n";
+      "nvcc -std=c++17 -O3 -lineinfo -arch=\"$3\" -I\"$1\" \"$1/call.cu\" \"$2\" -o \"$4\" && "
+      "exec chmod 0755 \"$4\"\n";
   const fs::path own = place.stage.path() / "counted";
   std::error_code error;
   fs::create_directories(own / "fiel", error);
@@ -80,16 +81,19 @@ Result<std::vector<std::string>> bare_words(const CountedRun& run, const Confine
     fs::permissions(p, static_cast<fs::perms>(0755), error);
   for (const fs::path& p : {own / "call.cu", own / "fiel/kernel.h"})
     fs::permissions(p, static_cast<fs::perms>(0644), error);
-  std::vector<std::string> words = {"/bin/sh",
-                                    "-c",
-                                    kScript,
-                                    "sh",
-                                    (place.base / "counted").string(),
-                                    (place.base / place.files.candidate).string(),
-                                    run.arch};
-  const std::vector<std::string> ncu = under_ncu(run);
-  words.insert(words.end(), ncu.begin(), ncu.end());
-  words.insert(words.end(), {"/tmp/counted", kCallInside});
+  return std::vector<std::string>{"/bin/sh",
+                                  "-c",
+                                  kScript,
+                                  "sh",
+                                  (place.base / "counted").string(),
+                                  (place.base / place.files.candidate).string(),
+                                  run.arch,
+                                  kProgram};
+}
+
+std::vector<std::string> bare_words(const CountedRun& run) {
+  std::vector<std::string> words = under_ncu(run);
+  words.insert(words.end(), {(fs::path(kProgramInside) / kProgram).string(), kCallInside});
   return words;
 }
 
@@ -117,6 +121,31 @@ ConfinedRequest with_ncu(const CountedRun& run) {
        {run.ncu.parent_path(), real.parent_path(), fs::path("/opt/nvidia/nsight-compute")})
     if (fs::is_directory(p, error) && p != "/bin") q.tools.push_back(p);
   return q;
+}
+
+Result<ConfinedPlace> place_of(const ConfinedRequest& request) {
+  sandbox::IsolationPolicy policy;
+  policy.required = sandbox::Level::namespaces;
+  policy.limits = python_limits();
+  policy.limits.output_bytes = kOutputBytes;
+  FIEL_TRY(ConfinedPlace place, confined_place(request, policy));
+  if (place.base == place.stage.path())
+    return fail(ErrorCode::environment, "there is no sandbox to run it in",
+                "fiel doctor says what bubblewrap lacks");
+  return place;
+}
+
+Result<CountedOutput> to_its_end(const ConfinedPlace& place, int64_t timeout_ms) {
+  FIEL_TRY(const auto child, sandbox::spawn(place.request, place.policy));
+  const int64_t deadline = sandbox::now_ms() + timeout_ms;
+  while (child->running() && sandbox::now_ms() < deadline) child->pump(100);
+  const bool late = child->running();
+  if (late) child->kill();
+  child->wait(5'000);
+  CountedOutput out{child->output, child->exit_code, late ? "out of time" : child->limit};
+  if (out.stopped.empty() && child->signal != 0)
+    out.stopped = fmt::format("ended by signal {}", child->signal);
+  return out;
 }
 
 }  // namespace
@@ -148,32 +177,28 @@ std::optional<fs::path> find_ncu(const NcuPlaces& places) {
   return found == all.end() ? std::nullopt : std::optional<fs::path>(*found);
 }
 
+Result<CountedOutput> build_counted(const CountedRun& run) {
+  ConfinedRequest without_gpu = run.place;
+  without_gpu.device = "cpu";
+  without_gpu.device_uuid.clear();
+  FIEL_TRY(ConfinedPlace place, place_of(without_gpu));
+  place.request.writable = run.program;
+  place.request.drop_root = false;  // the folder is ours
+  FIEL_TRY(place.request.arguments, compiler_words(run, place));
+  return to_its_end(place, run.timeout_ms);
+}
+
 Result<CountedOutput> counted_run(const CountedRun& run) {
-  sandbox::IsolationPolicy policy;
-  policy.required = sandbox::Level::namespaces;
-  policy.limits = python_limits();
-  policy.limits.output_bytes = kOutputBytes;
-  FIEL_TRY(ConfinedPlace place, confined_place(with_ncu(run), policy));
-  if (place.base == place.stage.path())
-    return fail(ErrorCode::environment, "there is no sandbox to run it in",
-                "fiel doctor says what bubblewrap lacks");
+  FIEL_TRY(ConfinedPlace place, place_of(with_ncu(run)));
   if (run.place.candidate.extension() == ".py") {
     place.request.arguments = module_words(run, place);
   } else {
     place.request.folders.emplace_back(run.call, kCallInside);
-    FIEL_TRY(place.request.arguments, bare_words(run, place));
+    place.request.folders.emplace_back(run.program, kProgramInside);
+    place.request.arguments = bare_words(run);
   }
   place.request.loopback = true;  // ncu listens to its program at 127.0.0.1
-  FIEL_TRY(const auto child, sandbox::spawn(place.request, place.policy));
-  const int64_t deadline = sandbox::now_ms() + run.timeout_ms;
-  while (child->running() && sandbox::now_ms() < deadline) child->pump(100);
-  const bool late = child->running();
-  if (late) child->kill();
-  child->wait(5'000);
-  CountedOutput out{child->output, child->exit_code, late ? "out of time" : child->limit};
-  if (out.stopped.empty() && child->signal != 0)
-    out.stopped = fmt::format("ended by signal {}", child->signal);
-  return out;
+  return to_its_end(place, run.timeout_ms);
 }
 
 }  // namespace fiel::worker

@@ -44,6 +44,9 @@ class CountedRunTest : public ::testing::Test {
   void bare(const std::string& kernel) {
     run_.place.candidate = write("kernel.cu", kernel);
     run_.call = write("call/call.txt", "output f32 1 4\n").parent_path();
+    run_.program = folder_->path() / "program";
+    fs::create_directories(run_.program);
+    fs::permissions(run_.program, static_cast<fs::perms>(0755));
   }
   void module(const std::string& kernel) {
     run_.place.python.executable = "/usr/bin/python3";
@@ -72,7 +75,7 @@ TEST_F(CountedRunTest, AModuleIsRunUnderItInTheJudgesSandbox) {
   EXPECT_FALSE(fs::exists(folder_->path() / "escaped"));
 }
 
-TEST_F(CountedRunTest, ABareKernelIsCompiledInThereToo) {
+TEST_F(CountedRunTest, ABareKernelIsCompiledBeforeInASandboxWithoutAGpu) {
   if (!build::find_toolchain()) GTEST_SKIP() << "no nvcc";
   run_.arch = "sm_90a";
   bare(
@@ -81,11 +84,22 @@ TEST_F(CountedRunTest, ABareKernelIsCompiledInThereToo) {
       "{ return 0; }\n");
   ncu("echo \"ncu $*\"; for last; do before=$program; program=$last; done\n"
       "test -x \"$before\" && cat \"$last/call.txt\"\n");
-  const CountedOutput out = counted();
-  EXPECT_EQ(out.exit_code, 0) << out.text;
-  EXPECT_THAT(out.text, HasSubstr("output f32 1 4"));
+  run_.place.device = "cuda:0";  // whose node is missing here, which the compiler must not mind
+  const auto built = build_counted(run_);
+  ASSERT_TRUE(built) << to_string(built.error());
+  EXPECT_EQ(built->exit_code, 0) << built->text;
+  EXPECT_TRUE(fs::exists(run_.program / "counted"));
+  run_.place.device = "cpu";
+  for (int again = 0; again < 2; ++again) {
+    const CountedOutput out = counted();
+    EXPECT_EQ(out.exit_code, 0) << out.text;
+    EXPECT_THAT(out.text, HasSubstr("output f32 1 4"));
+  }
   bare("broken\n");
-  EXPECT_EQ(counted().exit_code, kNotCompiled);
+  const auto broken = build_counted(run_);
+  ASSERT_TRUE(broken);
+  EXPECT_NE(broken->exit_code, 0);
+  EXPECT_THAT(broken->text, HasSubstr("error"));
 }
 
 TEST_F(CountedRunTest, AModuleIsCalledThriceWithTheTasksInputs) {

@@ -1,9 +1,10 @@
 """The bound and the classes: docs/numerics.md through PyTorch modules."""
 
 import unittest
+from unittest import mock
 
 from oracle_harness import Oracle, passed, torch
-from fiel_worker.oracle import perturbation
+from fiel_worker.oracle import cases, perturbation
 from fiel_worker.oracle.bound import accepted, compare
 
 PRODUCT = """
@@ -366,6 +367,40 @@ def get_inputs():
             for product in (lacking,) if "mean" in body else (lacking, coarse):
                 self.assertFalse(passed(self.judged(oracle, body, case, product)), body)
             oracle.close()
+
+    def test_what_pytorch_itself_makes_of_a_class_is_half_of_its_bound_at_most(self):
+        """Here a device stands in whose products in TF32 are worse than thought."""
+        oracle = Oracle(self.SOURCE.format(body="torch.relu(y)"))
+        self.addCleanup(oracle.close)
+        run, policy = oracle.task.run, ["fp32"]
+
+        def worse(*given):
+            tree, outputs = run(*given)
+            return tree, [(p, t * 1.01 if policy[-1] == "tf32" else t) for p, t in outputs]
+
+        with mock.patch.object(cases.Cases, "_has_tf32", return_value=True), \
+                mock.patch.object(cases.numerics, "apply", side_effect=policy.append), \
+                mock.patch.object(oracle.task, "run", side_effect=worse):
+            prepared = oracle.prepare()
+        case = oracle.oracle.cases.get(prepared["case"])
+        self.assertEqual(policy, ["fp32", "tf32", "fp32"])
+        self.assertIn("in TF32", prepared["note"])
+        self.assertEqual(case.factors[0][0], 1)
+        self.assertGreater(case.factors[0][1], 2)
+        near, far = ({lowest: passed(oracle.judge(prepared["case"], lambda x: oracle.task.model(*x) * by, lowest=lowest))
+                      for lowest in ("tf32", "fp32")} for by in (1.015, 1.03))
+        self.assertEqual(near, {"tf32": True, "fp32": False}, "as bad as PyTorch, or a little worse")
+        self.assertEqual(far, {"tf32": False, "fp32": False})
+
+    def test_a_bound_of_which_pytorch_takes_more_than_half_is_widened(self):
+        oracle = Oracle(self.SOURCE.format(body="torch.relu(y)"))
+        self.addCleanup(oracle.close)
+        with mock.patch.object(cases, "use_of_bound", return_value=0.75):
+            prepared = oracle.prepare("mixed-signs")
+        self.assertEqual(oracle.oracle.cases.get(prepared["case"]).factors, [(1.5, 1.0)])
+        self.assertIsNone(prepared["note"])
+        with mock.patch.object(cases, "use_of_bound", return_value=1.25):
+            self.assertIn("beyond the bound", oracle.prepare("mixed-signs")["dropped"])
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ class ErrorModel:
     storage: torch.Tensor | None = None
     contracts: bool = False  # products of matrices, which may run in a lower class
     factor: float = 1.0
+    lower_factor: float = 1.0  # of the unit of a lower class, beside `factor`
     # No input is NaN: a NaN of the reference is one of inf - inf, where the same sums in another order may
     # leave an infinity.
     indeterminate: bool = False
@@ -117,7 +118,7 @@ class _Comparison:
         self.strict_unit = model.factor * model.unit * model.growth()
         self.unit = self.strict_unit
         if model.contracts and dtype != torch.float64:
-            self.unit = max(self.unit, model.factor * _LOWEST_UNIT.get(lowest, 0.0))
+            self.unit = max(self.unit, model.factor * model.lower_factor * _LOWEST_UNIT.get(lowest, 0.0))
         scales = Scales.of(reference)
         self.rows, self.rms_output = scales.rows, scales.rms
         self.ordinary = not self.integer and scales.all_finite and all_finite(actual)
@@ -290,7 +291,8 @@ class _Comparison:
         own = _OWN_CLASS[self.dtype]
         if rms["error"] <= self._limit(self.strict_unit, rms) and not self.n["strict"]:
             return own
-        levels = (("fp32", 2.0**-24 * self.model.growth()), ("tf32", 2.0**-11), ("bf16", 2.0**-8))
+        tf32 = self.model.lower_factor * _LOWEST_UNIT["tf32"]
+        levels = (("fp32", 2.0**-24 * self.model.growth()), ("tf32", tf32), ("bf16", 2.0**-8))
         for name, unit in levels:
             known = _CLASS_ORDER.index(name) <= _CLASS_ORDER.index(own)
             if known or unit <= self.strict_unit / self.model.factor:

@@ -10,6 +10,7 @@ import itertools
 
 import torch
 
+from .. import numerics
 from ..channel import Fault, is_out_of_memory
 from ..values import describe, flatten, rebuild
 from . import probes
@@ -29,6 +30,7 @@ _SLICE_BYTES = 16 << 30  # larger evaluations are made a part of the batch at a 
 # In float64, what the CPU evaluates beside a GPU in about a second.
 _CROSS_CHECKED_BYTES, _CROSS_CHECKED_WEIGHTS, _CROSS_CHECKED_OPERATIONS = 32 << 20, 256 << 20, 500
 _CROSS_CHECKED_FLOPS = 20e9  # about a second of a few cores in float64
+_MOST_WIDENED = 64  # beyond, there is something else than rounding
 WORKING_SET = 6  # wide tensors of the task's size that exist at a time
 
 
@@ -42,7 +44,7 @@ class Case:
     dropped: str | None = None
     path_changed: str | None = None
     placement: object = None  # placement.Placement of the latest `place`
-    factor: float = 1.0
+    factors: list[tuple[float, float]] = dataclasses.field(default_factory=list)  # as ErrorModel's, an output and buffer
     note: str | None = None
     kept_inputs: object = None
     kept: Expectation | None = None
@@ -145,27 +147,62 @@ class Cases:
         return disagreement(expectation, found)
 
     def _own_error(self, case: Case, expectation: Expectation):
-        """PyTorch itself must pass: a bound that it breaks would accuse honest kernels."""
-        _, outputs = self.task.run(self.inputs(case), case.run_seed)
-        worst = 0.0
+        """PyTorch itself must pass, and use no more than half of a bound: an honest kernel that rounds in
+        another order would be accused by what is narrower. So must its products in TF32."""
+        uses = self._uses_of_bounds(case, expectation, "fp32")
+        if isinstance(uses, str):
+            return uses
+        worst = max(uses[: len(expectation.outputs)], default=0.0)
+        if worst > 1 and (case.recipe.probe != "task-inputs" or worst > _MOST_WIDENED):
+            return f"PyTorch's own result is {worst:.3g} times beyond the bound"
+        if worst > 1:
+            case.note = f"PyTorch's own result is {worst:.3g} times beyond the bound: widened"
+        case.factors = [(max(1.0, 2 * use), 1.0) for use in uses]
+        self._widen(case, expectation)
+        return self._own_error_in_tf32(case, expectation) if self._has_tf32(expectation) else None
+
+    def _own_error_in_tf32(self, case: Case, expectation: Expectation):
+        numerics.apply("tf32")
+        try:
+            uses = self._uses_of_bounds(case, expectation, "tf32")
+        finally:
+            numerics.apply("fp32")
+        if isinstance(uses, str):
+            return uses
+        worst = max(uses[: len(expectation.outputs)], default=0.0)
+        if worst > _MOST_WIDENED:
+            return f"PyTorch's own result in TF32 is {worst:.3g} times beyond the bound"
+        if worst > 1:
+            case.note = f"PyTorch's own result in TF32 is {worst:.3g} times beyond the bound: widened for TF32"
+        case.factors = [(factor, max(1.0, 2 * use)) for (factor, _), use in zip(case.factors, uses)]
+        self._widen(case, expectation)
+        return None
+
+    def _has_tf32(self, expectation: Expectation) -> bool:
+        return self.task.device != "cpu" and expectation.run.contracts and torch.float32 in self.task.output_dtypes
+
+    def _uses_of_bounds(self, case: Case, expectation: Expectation, lowest: str):
+        """The share of its bound that PyTorch's own result takes, of each output and then each buffer, or why
+        it has none."""
+        buffers, uses = {}, []
+        _, outputs = self.task.run(self.inputs(case), case.run_seed, buffers)
         for (path, actual), e in zip(outputs, expectation.outputs):
             if actual.shape != e.reference.shape:
                 return "the float64 reference has another shape"
-            report = compare(e.reference, actual, e.model, "fp32")
+            report = compare(e.reference, actual, e.model, lowest)
             if report["nan_mismatches"] or report["infinity_mismatches"]:
                 return f"PyTorch's own result in {str(actual.dtype)[6:]} is not finite at '{path}'"
-            limit = report["rms_limit"]
-            ratio = report["rms_error"] / limit if limit > 0 else 0.0
-            worst = max(worst, report["worst_ratio"], ratio)
-        if worst <= 1:
-            return None
-        if case.recipe.probe != "task-inputs" or worst > 64:
-            return f"PyTorch's own result is {worst:.3g} times beyond the bound"
-        case.factor = 2 * worst
-        case.note = f"PyTorch's own result is {worst:.3g} times beyond the bound: widened"
-        for e in expectation.outputs + expectation.state:
-            e.model.factor = case.factor
-        return None
+            uses.append(use_of_bound(report))
+        for e in expectation.state:
+            actual = buffers.get(e.path)
+            comparable = actual is not None and actual.shape == e.reference.shape
+            use = use_of_bound(compare(e.reference, actual, e.model, lowest)) if comparable else 0.0
+            uses.append(min(use, _MOST_WIDENED))
+        return uses
+
+    def _widen(self, case: Case, expectation: Expectation) -> None:
+        for e, factors in zip(expectation.outputs + expectation.state, case.factors):
+            e.model.factor, e.model.lower_factor = factors
 
     def inputs(self, case: Case):
         """The private copy; the same bytes whenever it is made."""
@@ -196,8 +233,7 @@ class Cases:
         """What these inputs must answer under the case's weights and bound."""
         self._make_room(2 * self.task.input_bytes + 12 * self.task.output_bytes)
         expectation = self._evaluate(case, inputs)
-        for e in expectation.outputs + expectation.state:
-            e.model.factor = case.factor
+        self._widen(case, expectation)
         return expectation
 
     def _evaluate(self, case: Case, inputs) -> Expectation:
@@ -275,6 +311,11 @@ def fits_the_cpu(values, weights, run) -> bool:
     return (wide(values) < _CROSS_CHECKED_BYTES and wide(weights) < _CROSS_CHECKED_WEIGHTS
             and run.operations < _CROSS_CHECKED_OPERATIONS
             and sum(run.flops.values()) < _CROSS_CHECKED_FLOPS)
+
+
+def use_of_bound(report: dict) -> float:
+    limit = report["rms_limit"]
+    return max(report["worst_ratio"], report["rms_error"] / limit if limit > 0 else 0.0)
 
 
 def disagreement(expectation: Expectation, other: Expectation):

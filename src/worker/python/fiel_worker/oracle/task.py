@@ -63,8 +63,9 @@ class Task:
         if not outputs:
             raise Fault("task", "forward returns no tensor")
 
-    def run(self, inputs, seed: int):
-        """(tree, [(path, tensor)]) of the reference in its own types, from its own state."""
+    def run(self, inputs, seed: int, buffers: dict | None = None):
+        """(tree, [(path, tensor)]) of the reference in its own types, from its own state; `buffers` takes
+        what they are afterwards."""
         tree, leaves = flatten(inputs)
         tensors = [t.clone() if self.writes_inputs else t for _, t in leaves]
         seed_everything(seed)
@@ -75,6 +76,8 @@ class Task:
             outputs = [
                 (p, t.clone() if t.untyped_storage().data_ptr() in held else t) for p, t in outputs
             ]
+            if buffers is not None:
+                buffers.update((n, t.clone()) for n, kind, t in named_state(self.model) if kind == "buffer")
         finally:
             self._state.restore()
         return tree, [(p, t.detach()) for p, t in outputs]

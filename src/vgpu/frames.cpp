@@ -26,6 +26,12 @@ Position thread_of(const Dim3& block, uint32_t linear) {
   return {linear % block.x, linear / block.x % block.y, linear / block.x / block.y};
 }
 
+/// A block's bytes of shared memory as an H200 counts them: those of its variables in units of 16,
+/// the dynamic ones as they are.
+uint32_t shared_given_to(const LaunchState& launch) {
+  return ((launch.static_shared_bytes + 15u) & ~15u) + launch.request->dynamic_shared_bytes;
+}
+
 uint64_t special_of(const WarpState& warp, const SlotInit& init, uint32_t lane) {
   using S = ptx::SpecialReg;
   const Cta& cta = *warp.cta;
@@ -92,11 +98,11 @@ uint64_t special_of(const WarpState& warp, const SlotInit& init, uint32_t lane) 
     case S::lanemask_gt:
       return ~((2u << lane) - 1u);
     case S::total_smem_size:
-      return whole_shared_units(launch.shared_bytes);
+      return whole_shared_units(shared_given_to(launch));
     case S::dynamic_smem_size:
       return request.dynamic_shared_bytes;
     case S::aggr_smem_size:
-      return whole_shared_units(launch.shared_bytes + kSharedReservedPerBlock);
+      return shared_given_to(launch) + kSharedReservedPerBlock;
     case S::envreg:
       // Cooperative groups read the grid's workspace as (envreg1 << 32) | envreg2.
       if (init.value == 1) return launch.workspace >> 32;

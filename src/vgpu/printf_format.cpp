@@ -56,14 +56,13 @@ class Formatter {
   }
 
   void directive() {
-    const size_t begin = at_ - 1;
+    const size_t begin = at_, taken = offset_;
     std::string spec = "%";
     while (strchr("-+ #0", peek()) != nullptr && peek() != '\0') spec += format_[at_++];
     if (peek() == '*' || (peek() >= '0' && peek() <= '9')) spec += std::to_string(star_or_number());
     if (peek() == '.') {
       ++at_;
-      const int precision = star_or_number();
-      if (precision >= 0) spec += "." + std::to_string(precision);
+      spec += "." + std::to_string(number());
     }
     int longs = 0, shorts = 0;
     for (;; ++at_) {
@@ -72,17 +71,22 @@ class Formatter {
         ++longs;
       else if (c == 'h')
         ++shorts;
-      else if (c == 'z' || c == 't' || c == 'j' || c == 'q')
-        longs = 2;
-      else if (c != 'L')
+      else
         break;
     }
     const char kind = peek();
     if (kind != '\0') ++at_;
-    convert(kind, spec, longs > 0, shorts, begin);
+    if (convert(kind, spec, longs > 0, shorts)) return;
+    // Seen on an H200, driver 580.159.04: "%.*f" at the end of a format stands as written; of %.*d,
+    // %*.*f, %9.*f, %.*s, %5*d, %*5d, %zu, %td, %jd, %Lf and %q before a directive it is known that
+    // they take no argument, and what the driver prints of them is whatever its host calls hold.
+    out_ += '%';
+    at_ = begin;
+    offset_ = taken;
   }
 
-  void convert(char kind, const std::string& spec, bool is_long, int shorts, size_t begin) {
+  /// False: there is no such directive.
+  bool convert(char kind, const std::string& spec, bool is_long, int shorts) {
     switch (kind) {
       case 'd':
       case 'i': {
@@ -90,7 +94,7 @@ class Formatter {
         if (shorts == 1) value = static_cast<int16_t>(value);
         if (shorts > 1) value = static_cast<int8_t>(value);
         print(spec + PRId64, value);
-        return;
+        return true;
       }
       case 'u':
       case 'x':
@@ -100,11 +104,11 @@ class Formatter {
         if (shorts == 1) value = static_cast<uint16_t>(value);
         if (shorts > 1) value = static_cast<uint8_t>(value);
         print(spec + "l" + kind, value);
-        return;
+        return true;
       }
       case 'c':
         print(spec + "c", take<int32_t>());
-        return;
+        return true;
       case 'e':
       case 'E':
       case 'f':
@@ -114,26 +118,24 @@ class Formatter {
       case 'a':
       case 'A':
         print(spec + kind, take<double>());
-        return;
+        return true;
       case 'p':
         print(spec + "p", reinterpret_cast<void*>(take<uint64_t>()));
-        return;
+        return true;
       case 's': {
         const auto address = take<uint64_t>();
         const std::string text = address == 0 ? "(null)" : read_string_(address);
         print(spec + "s", text.c_str());
-        return;
+        return true;
       }
       case 'n':
         take<uint64_t>();
-        return;
+        return true;
       case '%':
         out_ += '%';
-        return;
+        return true;
       default:
-        // CUDA prints a directive that it does not know as it stands.
-        out_ += format_.substr(begin, at_ - begin);
-        return;
+        return false;
     }
   }
 

@@ -3,7 +3,9 @@
 //
 //   std::string text = format_device(format, arguments, read_string);
 //
-// `*` widths, every length modifier, %n ignored as CUDA does; widths and precisions are bounded.
+// Directives are those of the CUDA C++ Programming Guide ("Format Specifiers"): `*` as a width but
+// not as a precision, lengths h, hh, l and ll. Whatever else follows a % stands as written and
+// takes no argument, as on an H200. %n is ignored; widths and precisions are bounded.
 #pragma once
 
 #include <cstdint>

@@ -227,6 +227,45 @@ TEST(Occupancy, FollowsThePublishedLimitsOfSm90) {
   EXPECT_EQ(blocks_per_multiprocessor(256, 0, 255), 1u);
 }
 
+TEST(Device, SharedMemorySizesAreAnH200s) {
+  auto gpu = device();
+  const char* const text = R"(
+.version 8.1
+.target sm_90
+.address_size 64
+.visible .entry plain(.param .u64 out) {
+  .reg .b32 %r<3>; .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, %total_smem_size; mov.u32 %r2, %aggr_smem_size;
+  st.global.v2.u32 [%rd1], {%r1, %r2}; ret; }
+.visible .entry five(.param .u64 out) {
+  .reg .b32 %r<3>; .reg .b64 %rd<2>;
+  .shared .align 1 .b8 x[5];
+  st.shared.u8 [x], 0;
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, %total_smem_size; mov.u32 %r2, %aggr_smem_size;
+  st.global.v2.u32 [%rd1], {%r1, %r2}; ret; }
+)";
+  const auto module = gpu->load_module(text, "sizes");
+  ASSERT_TRUE(module) << to_string(module.error());
+  const uint64_t out = *gpu->allocate(8, "out");
+  const auto sizes = [&](const char* kernel, uint32_t dynamic) {
+    LaunchRequest request{.module = *module, .kernel = kernel};
+    request.dynamic_shared_bytes = dynamic;
+    const auto* bytes = reinterpret_cast<const uint8_t*>(&out);
+    request.parameters.assign(bytes, bytes + 8);
+    EXPECT_EQ(gpu->launch(request).status, LaunchStatus::completed);
+    return read_all<uint32_t>(*gpu, out, 2);
+  };
+  using Sizes = std::vector<uint32_t>;
+  EXPECT_EQ(sizes("plain", 0), (Sizes{0, 1024}));
+  EXPECT_EQ(sizes("plain", 1), (Sizes{128, 1025}));
+  EXPECT_EQ(sizes("plain", 129), (Sizes{256, 1153}));
+  EXPECT_EQ(sizes("plain", 200000), (Sizes{200064, 201024}));
+  EXPECT_EQ(sizes("five", 0), (Sizes{128, 1040}));
+  EXPECT_EQ(sizes("five", 3), (Sizes{128, 1043}));
+}
+
 TEST(Printf, FormatsLikeC) {
   std::vector<uint8_t> arguments(40);
   const int32_t width = 5, small = -3;
@@ -242,6 +281,19 @@ TEST(Printf, FormatsLikeC) {
             "   -3|3.250e+00|-5000000000|    x|%|%q");
   EXPECT_EQ(format_device("%", arguments, text), "%");
   EXPECT_EQ(format_device("%99999999d", arguments, text).size(), 4096u);
+}
+
+TEST(Printf, WhatCudaHasNoDirectiveForStandsAndTakesNoArgument) {
+  const int32_t arguments[] = {6, -3, 7, 8};
+  const auto print = [&](std::string_view format) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(arguments);
+    return format_device(format, {bytes, sizeof arguments}, [](uint64_t) { return std::string(); });
+  };
+  EXPECT_EQ(print("[%*d] [%-*d]"), "[    -3] [8      ]");
+  EXPECT_EQ(print("[%*.2d] %d"), "[   -03] 7");
+  for (const std::string form : {"%.*f", "%.*d", "%*.*f", "%9.*d", "%.*s", "%5*d", "%*5d", "%zu",
+                                 "%td", "%jd", "%Lf", "%qd", "%.-3d"})
+    EXPECT_EQ(print("a " + form + " %d %d"), "a " + form + " 6 -3");
 }
 
 TEST(Flow, KeepsLoopsContiguousAndExitsBehindThem) {

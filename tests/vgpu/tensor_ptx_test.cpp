@@ -293,6 +293,23 @@ TEST_P(WmmaTiles, MultipliesIntegersExactly) {
   }
 }
 
+TEST_P(TensorPtx, WmmaOfTf32IsTruncatedAfterEachFourSteps) {
+  // A row of A times B is 1 + 2^-24 + 2^-24, of which the second half of k has the last term. In
+  // one sum, as mma.sync has it, they would make 1 + 2^-23; f32 has no 1 + 2^-24.
+  std::vector<float> a(16 * 8), b(8 * 16, 1.0f), c(16 * 16);
+  for (size_t i = 0; i < 16; ++i) {
+    a[8 * i] = 1;
+    a[8 * i + 1] = a[8 * i + 4] = 0x1p-24f;
+  }
+  Gpu gpu(read_text("tests/vgpu/kernels/wmma_tiles.ptx"), GetParam());
+  const uint64_t pa = gpu.upload(a), pb = gpu.upload(b), pc = gpu.upload(c),
+                 pd = gpu.allocate(1024);
+  const LaunchReport report = gpu.launch("tf32_16x16_rr", {1, 1, 1}, {32, 1, 1},
+                                         Arguments().add(pa).add(pb).add(pc).add(pd));
+  ASSERT_EQ(findings_of(report), "");
+  EXPECT_EQ(gpu.download<float>(pd, 256), std::vector<float>(256, 2.0f));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, WmmaTiles,
     testing::Combine(

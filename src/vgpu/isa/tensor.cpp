@@ -82,14 +82,16 @@ struct WmmaFields {
   int rows8, columns8, steps;
   bool half_factors;  ///< A and B take eight registers whatever they need
   bool c_half, d_half, f64;
+  bool by_steps;  ///< a product of its own for each step, onto the one before
   uint64_t packed() const {
     return static_cast<uint64_t>((rows8 - 1) | (columns8 - 1) << 2 | (steps - 1) << 4 |
-                                 half_factors << 6 | c_half << 7 | d_half << 8 | f64 << 9);
+                                 half_factors << 6 | c_half << 7 | d_half << 8 | f64 << 9 |
+                                 by_steps << 10);
   }
   static WmmaFields unpacked(uint64_t x) {
     const auto bits = [x](int at, uint64_t mask) { return static_cast<int>(x >> at & mask); };
-    return {bits(0, 3) + 1,  bits(2, 3) + 1,  bits(4, 3) + 1, bits(6, 1) != 0,
-            bits(7, 1) != 0, bits(8, 1) != 0, bits(9, 1) != 0};
+    return {bits(0, 3) + 1,  bits(2, 3) + 1,  bits(4, 3) + 1,  bits(6, 1) != 0,
+            bits(7, 1) != 0, bits(8, 1) != 0, bits(9, 1) != 0, bits(10, 1) != 0};
   }
   int a_listed() const { return half_factors ? 8 : rows8 * steps; }
   int b_listed() const { return half_factors ? 8 : columns8 * steps; }
@@ -128,14 +130,19 @@ struct WmmaOperands {
   const uint8_t* c[8];
   uint8_t* d[8];
 };
+/// The factors of `count` steps of k from `first` on.
+void set_factors(MmaFragments& f, const WmmaFields& w, const WmmaOperands& x, int row8, int rows,
+                 int column8, int first, int count) {
+  for (int s = 0; s < count; ++s) {
+    for (int r = 0; r < rows; ++r) f.a[s * rows + r] = x.a[(first + s) * w.rows8 + row8 + r];
+    f.b[s] = x.b[column8 * w.steps + first + s];
+  }
+}
 void multiply_part(const WmmaFields& w, const WmmaOperands& x, MmaFunction mma, int row8, int rows,
                    int column8) {
   MmaFragments f;
   alignas(32) uint8_t wide[4][128];
-  for (int s = 0; s < w.steps; ++s) {
-    for (int r = 0; r < rows; ++r) f.a[s * rows + r] = x.a[s * w.rows8 + row8 + r];
-    f.b[s] = x.b[column8 * w.steps + s];
-  }
+  set_factors(f, w, x, row8, rows, column8, 0, w.by_steps ? 1 : w.steps);
   for (int r = 0; r < rows; ++r) {
     const int block = column8 * w.rows8 + row8 + r;
     if (w.c_half && w.d_half) {
@@ -150,6 +157,11 @@ void multiply_part(const WmmaFields& w, const WmmaOperands& x, MmaFunction mma, 
     }
   }
   mma(f);
+  for (int s = 1; w.by_steps && s < w.steps; ++s) {
+    set_factors(f, w, x, row8, rows, column8, s, 1);
+    for (int i = 0; i < 2 * rows; ++i) f.c[i] = f.d[i];
+    mma(f);
+  }
   if (!w.d_half || w.c_half) return;
   for (int r = 0; r < rows; ++r) {
     narrow_block(wide[2 * r], wide[2 * r + 1], x.d[column8 * w.rows8 + row8 + r]);
@@ -309,7 +321,10 @@ Selection select_wmma(const ptx::Instruction& x, const OperandWidths& widths) {
                       : form.a == Type::tf32 ? square && m.shape.k == 8
                                              : small && m.shape.k * element_bits <= 256;
   form.m = m.shape.m == 8 ? 8 : 16;
-  form.k = m.shape.k;
+  // ptxas makes two HMMA.1684 of it, where mma.sync of the same k is one HMMA.1688: the sum is
+  // truncated twice.
+  w.by_steps = form.a == Type::tf32;
+  form.k = w.by_steps ? 4 : m.shape.k;
   if (w.c_half != w.d_half) form.c = form.d = Type::f32;
   const MmaFunction function =
       exists && w.steps >= 1 && w.steps <= 2 && element_bits > 0 ? find_mma(form) : nullptr;

@@ -77,9 +77,10 @@ class Formatter {
     const char kind = peek();
     if (kind != '\0') ++at_;
     if (convert(kind, spec, longs > 0, shorts)) return;
-    // Seen on an H200, driver 580.159.04: "%.*f" at the end of a format stands as written; of %.*d,
-    // %*.*f, %9.*f, %.*s, %5*d, %*5d, %zu, %td, %jd, %Lf and %q before a directive it is known that
-    // they take no argument, and what the driver prints of them is whatever its host calls hold.
+    // Seen on an H200, driver 580.159.04: %.*f, %.*e, %.*d, %.*s, %*.*f, %5*d, %*5d, %zu, %jd, %td,
+    // %Lf and %qd at the end of a format stand as written. Before a directive such forms take no
+    // argument either, but there the driver hands both to the host's printf, which prints leftovers
+    // for them.
     out_ += '%';
     at_ = begin;
     offset_ = taken;

@@ -4,8 +4,9 @@
 //   std::string text = format_device(format, arguments, read_string);
 //
 // Directives are those of the CUDA C++ Programming Guide ("Format Specifiers"): `*` as a width but
-// not as a precision, lengths h, hh, l and ll. Whatever else follows a % stands as written and
-// takes no argument, as on an H200. %n is ignored; widths and precisions are bounded.
+// not as a precision, lengths h, l and ll. Whatever else follows a % stands as written and takes no
+// argument, as on an H200. hh is converted, though the guide has it not and a GPU loses an argument
+// by it; %n is ignored; widths and precisions are bounded.
 #pragma once
 
 #include <cstdint>

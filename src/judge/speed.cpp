@@ -114,13 +114,17 @@ void choose_headline(Measurement& m) {
   m.reward = beats(m, true) ? 3 : 2;
 }
 
-std::string impossible_time(const Measurement& m) {
+std::string impossible_time(const Measurement& m, bool cold) {
   if (!m.floor || m.sides.empty() || m.sides.front().median_ns <= 0) return {};
   const double time = m.sides.front().median_ns;
-  if (time >= kImpossibleShare * m.floor->floor_ns) return {};
-  return fmt::format("{} a call is less than the {} that the device needs for its {} alone",
-                     format_duration_ns(time), format_duration_ns(m.floor->floor_ns),
-                     m.floor->bound_by);
+  const auto need = [&](double floor_ns, const char* of) -> std::string {
+    if (time >= kImpossibleShare * floor_ns) return {};
+    return fmt::format("{} a call is less than the {} that the device needs for its {} alone",
+                       format_duration_ns(time), format_duration_ns(floor_ns), of);
+  };
+  std::string why = cold ? need(m.floor->memory_ns, "memory") : "";
+  if (why.empty()) why = need(m.floor->arithmetic_ns, "arithmetic");
+  return why.empty() ? need(m.floor->launch_ns, "launch") : why;
 }
 
 }  // namespace fiel::judge

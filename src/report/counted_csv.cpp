@@ -11,7 +11,7 @@
 namespace fiel::report {
 namespace {
 
-constexpr size_t kMaxLaunches = 256, kMaxColumns = 256, kMaxName = 300, kMaxBytes = 4u << 20;
+constexpr size_t kMaxLaunches = 256, kMaxColumns = 4096, kMaxName = 300, kMaxBytes = 4u << 20;
 constexpr size_t kMaxLastWords = 4096;
 
 /// Cells of a line of CSV; quotes are doubled within quotes.

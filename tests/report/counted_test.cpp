@@ -61,6 +61,15 @@ TEST(Counted, ReadsATableAsNcuWritesIt) {
   EXPECT_THAT(counted_text({launches[0]}), HasSubstr("uncoalesced-access"));
 }
 
+TEST(Counted, HundredsOfAttributesStandBesideTheMetrics) {
+  std::vector<std::pair<std::string, std::string>> columns;
+  for (int i = 0; i < 400; ++i) columns.emplace_back("device__attribute_" + std::to_string(i), "1");
+  columns.emplace_back(kTime, "49856");
+  const auto launches = read_counted(csv(columns));
+  ASSERT_EQ(launches.size(), 1u) << "Nsight Compute 2025.3 writes 269 columns for one metric";
+  EXPECT_EQ(launches[0].values.at(kTime), 49856);
+}
+
 TEST(Counted, NamesTheLikelyCauses) {
   const std::string loads = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
                     use = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio",

@@ -28,7 +28,7 @@ void judge_floor(TorchCourse& course, const std::optional<Calibration>& calibrat
   const worker::FloorFacts& f = course.oracle().task().floor;
   m.floor = floor_of({f.bytes, f.fp32, f.tf32able, f.fp16, f.bf16}, *calibration, *v.numerics,
                      m.sides.front().median_ns);
-  const std::string why = impossible_time(m);
+  const std::string why = impossible_time(m, course.request().timing != Timing::warm);
   if (why.empty() || course.decided()) return;
   course.note(finding(JudgeFinding::below_floor, vgpu::Grade::error, why, Probe::timed_calls,
                       kGivenShapes, v.resources.calls));

@@ -125,6 +125,14 @@ def _padded(device: str, size: int) -> int:
     return (max(size, 1) + granularity.value - 1) // granularity.value * granularity.value
 
 
+def give_back(device: str) -> None:
+    """Device memory that PyTorch has freed and keeps: the driver cannot ask for it."""
+    gc.collect()
+    if device.startswith("cuda"):
+        torch.cuda.synchronize(device)
+        torch.cuda.empty_cache()
+
+
 def _create_cuda(device: str, size: int) -> Window:
     torch.zeros(1, device=device)  # the driver needs a context
     padded, properties = _padded(device, size), _properties(device)
@@ -133,10 +141,8 @@ def _create_cuda(device: str, size: int) -> Window:
         ctypes.byref(handle), ctypes.c_size_t(padded), ctypes.byref(properties), ctypes.c_ulonglong(0)
     )
     made = create()
-    if made == _OUT_OF_MEMORY:  # PyTorch keeps what it has freed, and the driver cannot ask for it
-        gc.collect()
-        torch.cuda.synchronize(device)
-        torch.cuda.empty_cache()
+    if made == _OUT_OF_MEMORY:
+        give_back(device)
         made = create()
     _check(made, f"a window of {padded} bytes of device memory")
     exported = _driver().cuMemExportToShareableHandle(

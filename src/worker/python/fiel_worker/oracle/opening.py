@@ -1,6 +1,5 @@
 """Opening a task, and the windows: mixins of Oracle."""
 
-import gc
 import hashlib
 import time
 
@@ -9,7 +8,7 @@ import torch
 from .. import numerics
 from ..channel import Context, Fault
 from ..values import GUARD_BYTES, align, layout
-from ..window import Window
+from ..window import Window, give_back
 from .cases import Cases
 from .degenerate import degenerate
 from .model_state import named_state
@@ -53,10 +52,7 @@ class Windows:
         for window in self.windows.values():
             window.close()
         self.windows.clear()
-        gc.collect()
-        if self.device != "cpu":
-            self.synchronise()
-            torch.cuda.empty_cache()
+        give_back(self.device)
         return {}
 
     def window_of(self, number) -> Window:

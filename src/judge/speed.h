@@ -3,7 +3,8 @@
 //   ratio.comparable = comparable(errors_of_kernel, errors_of_baseline);
 //   choose_headline(measurement);                        // speed and reward
 //   measurement.floor = floor_of(work, calibration, numerics, kernel_ns);
-//   if (const std::string why = impossible_time(measurement, cold); !why.empty())  // timing_invalid
+//   if (const std::string why = impossible_time(measurement, cold); !why.empty())  //
+//   timing_invalid
 //
 // Sides are credited before (judge/timing.h); the kernel's is the first. Pure.
 #pragma once
@@ -48,8 +49,8 @@ std::optional<Floor> floor_of(const TaskWork& work, const Calibration& calibrati
 /// never as the headline.
 void choose_headline(Measurement& measurement);
 
-/// Why the kernel's time cannot be true; empty where it can. Where caches are not `cold` the inputs may
-/// come from them, and memory is no floor.
+/// Why the kernel's time cannot be true; empty where it can. Where caches are not `cold` the inputs
+/// may come from them, and memory is no floor.
 std::string impossible_time(const Measurement& measurement, bool cold);
 
 }  // namespace fiel::judge

@@ -105,12 +105,20 @@ std::string percents(const CountedLaunch& l,
   return out;
 }
 
+/// Bytes used of a sector. Copies into shared memory (LDGSTS) are counted as requests and sectors,
+/// not here: where a kernel has no other loads ncu says 0.
+std::optional<double> used_bytes(const CountedLaunch& l, const std::string& use) {
+  const double bytes = value_of(l, use);
+  return has(l, use) && bytes > 0 ? std::optional(bytes) : std::nullopt;
+}
+
 std::string access_text(const CountedLaunch& l, const std::string& requests,
                         const std::string& sectors, const std::string& use) {
   if (value_of(l, requests) <= 0 || !has(l, sectors)) return "";
   std::string out =
       fmt::format("{:.1f} sectors a request", value_of(l, sectors) / value_of(l, requests));
-  if (has(l, use)) out += fmt::format(", {:.0f} of 32 bytes of each used", value_of(l, use));
+  if (const auto used = used_bytes(l, use))
+    out += fmt::format(", {:.0f} of 32 bytes of each used", *used);
   return out;
 }
 
@@ -160,9 +168,10 @@ void access_cause(const CountedLaunch& l, const char* what, const std::string& u
   if (n <= 0) return;
   const double each = value_of(l, sectors) / n;
   // Of a sector that is fetched whole three quarters are used by a tail or a shifted row too.
-  const bool wasteful = has(l, use) && value_of(l, use) < 24;
+  const auto used = used_bytes(l, use);
+  const bool wasteful = used && *used < 24;
   if (!wasteful && each <= kMostSectors) return;
-  const double wasted = wasteful ? 1 - value_of(l, use) / 32 : 1 - kMostSectors / each;
+  const double wasted = wasteful ? 1 - *used / 32 : 1 - kMostSectors / each;
   out.push_back(
       {"uncoalesced-access", wasted, l.kernel,
        fmt::format("of what {} move is of no use ({:.1f} sectors a request): neighbouring "

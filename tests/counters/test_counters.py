@@ -120,8 +120,15 @@ class Comparing(unittest.TestCase):
                              ["load sectors"])
 
     def test_a_few_of_a_prologue_are_no_difference(self):
-        self.assertTrue(comparing.agrees(5, 0, 0.02))
-        self.assertFalse(comparing.agrees(9, 0, 0.02))
+        self.assertTrue(comparing.agrees(5, 0, 0.02, 0))
+        self.assertFalse(comparing.agrees(9, 0, 0.02, 0))
+
+    def test_conflicts_are_a_part_of_wavefronts(self):
+        plan = {"differs": [], "metrics": [{"name": "shared load conflicts", "tolerance": 0.05}]}
+        theirs = {"shared load wavefronts": 8260, "shared load conflicts": 68}
+        for ours, right in ((0, True), (470, True), (500, False)):
+            row, = comparing.compare("padded", {"shared load conflicts": ours}, theirs, plan)
+            self.assertEqual(row["agrees"], right, ours)
 
     def test_dram_is_shown_and_never_compared(self):
         rows = self.rows(DRAM_bytes_read=1)

@@ -61,6 +61,17 @@ TEST_F(TorchJudgement, AHarnessFaultSaysTheErrorAndShowsTheTraceback) {
   EXPECT_NE(found(v, "worker-traceback")->detail.find("oracle.py"), std::string::npos);
 }
 
+TEST_F(TorchJudgement, CallsThatAreOnlyCountedShareInputs) {
+  oracle_ = "few-inputs";
+  const Verdict v = judged();
+  EXPECT_EQ(v.status, VerdictStatus::correct) << v.reason;
+  const auto repeated = std::find_if(v.probes.begin(), v.probes.end(), [](const ProbeResult& p) {
+    return p.probe == Probe::repeated_calls;
+  });
+  ASSERT_NE(repeated, v.probes.end());
+  EXPECT_EQ(repeated->calls, 32u);
+}
+
 TEST_F(TorchJudgement, AWidenedBoundIsAWarning) {
   oracle_ = "widened";
   const Verdict v = judged();

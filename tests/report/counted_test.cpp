@@ -80,6 +80,7 @@ TEST(Counted, NamesTheLikelyCauses) {
               ::testing::UnorderedElementsAre("low-occupancy", "small-grid"));
   EXPECT_THAT(codes(csv({{loads, "1,024"}, {use, "4"}})), Contains("uncoalesced-access"));
   EXPECT_THAT(codes(csv({{loads, "1,024"}, {use, "32"}})), IsEmpty());
+  EXPECT_THAT(codes(csv({{loads, "1,024"}, {use, "0"}})), IsEmpty()) << "cp.async alone";
   EXPECT_THAT(codes(csv({{local, "100"}})), Contains("spills"));
   EXPECT_THAT(codes(csv({{"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "3200"},
                          {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", "3100"}})),

@@ -117,6 +117,8 @@ def prepare(m):
     if behaves("drops") and m.get("probe") == "special-values":
         return {"case": None, "dropped": "the reference is not finite at ''", "inputs": [],
                 "outputs": [], "prepare_s": 0.001}
+    if behaves("few-inputs") and [c.get("probe") for c in cases.values()].count("repeated-calls") == 12:
+        fail("worker", "a thirteenth input for calls that are only counted")
     number = len(cases) + 1
     cases[number] = m
     return {"case": number, "dropped": None, "inputs": [LEAF], "outputs": [LEAF],

@@ -132,10 +132,43 @@ class _Comparison:
 
     def run(self) -> dict:
         pieces = list(row_major_pieces(self.y.shape, pieces_of(self.y)))
+        quick = self.ordinary and not self._near_the_top()
         for index, _ in pieces:
-            self.parts.append(self._piece(index)[0])
-        self._add_up(pieces)
+            self.parts.append(self._quick_piece(index) if quick else self._piece(index)[0])
+        self._add_up(pieces, quick)
         return self._report()
+
+    def _quick_piece(self, index):
+        """The figures of a piece in which nothing is special, wrong or ill-conditioned: a third of the passes
+        over memory that _piece takes. They say whether it is such a piece."""
+        y, raw = self.y[index], self.a[index]
+        exact = (raw == y.to(self.dtype)).sum()
+        y = y.to(torch.float64)
+        scale, s, d = self._scale(index, y), self.model.sensitivity, self.model.storage
+        size = y.abs()
+        rest = torch.mul(size, self.relative).add_(self.absolute)
+        size.add_(scale)
+        s = size if s is None else s[index]
+        if d is not None:
+            d = d[index]
+            rest.add_(d, alpha=STORAGE)
+
+        def bound_of(unit):
+            return torch.add(rest, s, alpha=unit * ELEMENT).add_(scale, alpha=unit * FLOOR)
+
+        zero = torch.zeros((), dtype=torch.float64, device=y.device)
+        error, bound = torch.sub(raw, y).abs_(), bound_of(self.unit)
+        failing = y.numel() - (error <= bound).sum()
+        squares = [torch.linalg.vector_norm(t, dtype=torch.float64).square_() for t in (error, y, s)]
+        squares.append(zero if d is None else torch.linalg.vector_norm(d, dtype=torch.float64).square_())
+        largest = error.max()
+        strict = failing if self.unit == self.strict_unit else (error > bound_of(self.strict_unit)).sum()
+        ill = zero
+        if self.model.sensitivity is not None or self.unit > ILL_CONDITIONED:
+            ill = (s > rest.add_(size, alpha=ILL_CONDITIONED).mul_(1 / self.unit)).sum()
+        all_of_it = torch.full_like(zero, y.numel())
+        figures = [all_of_it, exact, failing, strict, ill, all_of_it, *squares, largest, error.div_(bound).max()]
+        return torch.stack([f.to(torch.float64) for f in figures])
 
     def _scale(self, index, like):
         if self.rows is None:
@@ -243,11 +276,16 @@ class _Comparison:
         infinity = int(wrong.sum()) - nan
         return odd | over, wrong, nan, infinity
 
-    def _add_up(self, pieces) -> None:
+    def _add_up(self, pieces, quick: bool) -> None:
         if not pieces:
             return
         table = torch.stack(self.parts).cpu()
         self.parts = []
+        if quick:
+            sound = torch.isfinite(table).all(1) & (table[:, _COUNTS.index("failing")] == 0)
+            sound &= table[:, _COUNTS.index("unstable")] == 0
+            for k in torch.nonzero(~sound).view(-1).tolist():
+                table[k] = self._piece(pieces[k][0])[0].cpu()
         for k, row in enumerate(table.tolist()):
             for key, value in zip(_COUNTS, row):
                 self.n[key] += int(value)

@@ -219,6 +219,7 @@ def _moved(wide, items, trials, unit, mode_of, pool: bool, furthest: bool = Fals
                 continue
             _add_square(item.reference, value, total, 1 / unit, ordinary, furthest)
     for item, total in zip(items, sums):
+        torch.nan_to_num_(total, nan=torch.inf, posinf=torch.inf)
         total.div_(1 if furthest else trials)
         if pool and trials < TRIALS and item.reference.is_floating_point():
             _pool_neighbours(total.view(-1), trials)
@@ -241,18 +242,22 @@ def _pool_neighbours(squares: torch.Tensor, trials: int) -> None:
 
 
 def _add_square(reference, moved, total, scale: float, ordinary: bool, furthest: bool) -> None:
+    """What is not finite in `total` afterwards, NaN too, has no bound."""
     for index, _ in row_major_pieces(reference.shape, pieces_of(reference)):
-        a, b = reference[index], moved[index]
+        a, b, sum_ = reference[index], moved[index], total[index]
         if not a.is_complex():
             a, b = a.to(torch.float64), b.to(torch.float64)
         gap = b - a
-        square = (gap.abs() if gap.is_complex() else gap).mul_(scale).square_()
-        torch.nan_to_num_(square, nan=torch.inf, posinf=torch.inf)
+        gap = gap.abs() if gap.is_complex() else gap
         if not ordinary:
-            still = (a == b) | ~torch.isfinite(a)
-            square.masked_fill_(still, 0)
-        square = square.to(total.dtype)
-        total[index] = torch.maximum(total[index], square) if furthest else total[index] + square
+            gap.masked_fill_((a == b) | ~torch.isfinite(a), 0)
+        if furthest:
+            torch.maximum(sum_, gap.mul_(scale).square_().to(sum_.dtype), out=sum_)
+        elif sum_.dtype == gap.dtype:
+            sum_.addcmul_(gap, gap, value=scale * scale)
+        else:
+            gap = gap.mul_(scale).to(sum_.dtype)
+            sum_.addcmul_(gap, gap)
 
 
 def _kept(tensor: torch.Tensor, shared: set) -> torch.Tensor:

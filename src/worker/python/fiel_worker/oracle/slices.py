@@ -5,7 +5,7 @@ import math
 
 import torch
 
-PIECE_ELEMENTS, PIECE_ELEMENTS_GPU = 1 << 22, 1 << 25
+PIECE_ELEMENTS, PIECE_ELEMENTS_GPU = 1 << 18, 1 << 25  # of a CPU: temporaries stay in its cache
 SHORTEST_ROW = 16  # shorter rows say too little about scale: the whole output's does
 
 

@@ -29,14 +29,14 @@ double seconds_since(Clock::time_point start) {
 double seconds_of_mma() {
   namespace isa = fiel::vgpu::avx2;
   using fiel::ptx::Type;
-  isa::MmaForm form;
+  fiel::vgpu::MmaForm form;
   form.a = form.b = Type::bf16;
   form.c = form.d = Type::f32;
-  const isa::MmaFunction mma = isa::find_mma(form);
+  const fiel::vgpu::MmaFunction mma = isa::find_mma(form);
   std::vector<uint16_t> factors(6 * 64);
   for (size_t i = 0; i < factors.size(); ++i) factors[i] = static_cast<uint16_t>(0x3f80 + i % 97);
   std::vector<float> sums(8 * 32);
-  isa::MmaFragments f = {};
+  fiel::vgpu::MmaFragments f = {};
   const auto* a = reinterpret_cast<const uint8_t*>(factors.data());
   auto* c = reinterpret_cast<uint8_t*>(sums.data());
   for (int i = 0; i < 4; ++i) {

@@ -26,7 +26,7 @@ Type type_of(El t) {
 
 void run(benchmark::State& state, const Form& form, mma_cases::Pattern pattern) {
   namespace isa = fiel::vgpu::avx2;
-  isa::MmaForm wanted;
+  fiel::vgpu::MmaForm wanted;
   wanted.m = static_cast<uint8_t>(form.m);
   wanted.k = static_cast<uint16_t>(form.k);
   wanted.a = type_of(form.a);
@@ -34,7 +34,7 @@ void run(benchmark::State& state, const Form& form, mma_cases::Pattern pattern) 
   wanted.c = wanted.d = type_of(form.c);
   wanted.satfinite = form.satfinite;
   wanted.and_popc = form.and_popc;
-  const isa::MmaFunction mma = isa::find_mma(wanted);
+  const fiel::vgpu::MmaFunction mma = isa::find_mma(wanted);
   if (mma == nullptr) {
     state.SkipWithError("no such form");
     return;
@@ -42,7 +42,7 @@ void run(benchmark::State& state, const Form& form, mma_cases::Pattern pattern) 
   const mma_cases::Operands x = mma_cases::make_operands(form, pattern, 1);
   const size_t bytes = form.a == El::f64 ? 8 : 4;
   std::vector<uint8_t> regs(20 * 256);
-  isa::MmaFragments f = {};
+  fiel::vgpu::MmaFragments f = {};
   uint8_t* next = regs.data();
   const auto place = [&](const uint64_t(&lanes)[32]) {
     for (size_t lane = 0; lane < 32; ++lane) std::memcpy(next + bytes * lane, &lanes[lane], bytes);

@@ -20,6 +20,7 @@ from .task_module import call, seed_everything
 TRIALS, FEW_TRIALS, FEWEST_TRIALS = 8, 4, 2
 FEW_TRIALS_FLOPS, FEWEST_TRIALS_FLOPS = 5e7, 1e11  # of a CPU
 MANY_OPERATIONS = 2000  # a recurrent net: each costs a tenth of a millisecond a trial
+FEW_TRIALS_OPERATIONS = 200  # a convolutional net: half a millisecond each, however small its tensors are
 FEW_TRIALS_ELEMENTS, FEWEST_TRIALS_ELEMENTS = 1 << 26, 1 << 28
 _GPU_FASTER = 1000  # in float64, H200 against two cores
 # Errors that a clamp lets through: an element `e` units from its kink passes on up to 4 - e of the 4 that
@@ -187,7 +188,7 @@ def _trials(wide: Wide, run: Float64, items: list[Expected], parts: float) -> in
     if (flops > FEWEST_TRIALS_FLOPS * faster or run.operations > 4 * MANY_OPERATIONS
             or largest > FEWEST_TRIALS_ELEMENTS):
         return FEWEST_TRIALS
-    few = flops > FEW_TRIALS_FLOPS * faster or run.operations > MANY_OPERATIONS
+    few = flops > FEW_TRIALS_FLOPS * faster or run.operations > FEW_TRIALS_OPERATIONS
     return FEW_TRIALS if few or largest > FEW_TRIALS_ELEMENTS else TRIALS
 
 

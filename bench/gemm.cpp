@@ -1,6 +1,6 @@
 // A bf16 GEMM on tensor cores on the virtual GPU (kernels/gemm_bf16.ptx), with all checks or some.
 //
-//   bench_gemm [size [threads]]          // 1024, all cores
+//   bench_gemm [size [threads]]          // 1024, a multiple of 128; all cores
 //
 // Prints for each set of checks the best of three launches, by the clock and by processor time
 // (which other work on the machine disturbs less), and the floor: what the mma arithmetic alone
@@ -71,6 +71,11 @@ struct Setting {
 int main(int argc, char** argv) {
   using namespace fiel::vgpu;
   const int size = argc > 1 ? std::atoi(argv[1]) : 1024;
+  if (size <= 0 || size > 8192 || size % 128 != 0) {
+    std::fprintf(stderr,
+                 "bench_gemm: the size is a multiple of 128, at most 8192: its tiles are\n");
+    return 2;
+  }
   DeviceOptions options;
   options.threads = argc > 2 ? static_cast<uint32_t>(std::atoi(argv[2])) : 0;
   auto device = Device::create(options);
@@ -128,8 +133,11 @@ int main(int argc, char** argv) {
       best = std::min(best, seconds_since(start));
       processor = std::min(processor, static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC);
       instructions = report.thread_instructions;
-      for (const Finding& f : report.findings) std::printf("%s\n", to_string(f).c_str());
-      if (report.status != LaunchStatus::completed) return 1;
+      for (const Finding& f : report.findings) std::fprintf(stderr, "%s\n", to_string(f).c_str());
+      if (report.status != LaunchStatus::completed || !report.findings.empty()) {
+        std::fprintf(stderr, "bench_gemm: a right kernel was stopped or found fault with\n");
+        return 1;
+      }
     }
     std::printf("%-30s %.3f s, %.3f s of processor time (%.0f M thread-instructions)\n",
                 setting.name, best, processor, static_cast<double>(instructions) / 1e6);

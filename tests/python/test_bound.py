@@ -7,6 +7,7 @@ from unittest import mock
 
 from oracle_harness import torch
 from fiel_worker.oracle.bound import ErrorModel, _Comparison, compare
+from fiel_worker.oracle.slices import Scales, all_finite
 
 
 def drawn(dtype, shape, sensitivity, stored: bool, noise: float):
@@ -53,6 +54,21 @@ class Ways(unittest.TestCase):
         y, answer, model = drawn(torch.float32, (1000,), torch.float64, False, 0.3)
         model.sensitivity[17] = torch.inf
         self.assertEqual(self.same(y, answer, model, "fp32")["compared"], 999)
+
+    def test_scales_are_the_same_with_and_without_special_elements(self):
+        for dtype, shape in itertools.product((torch.float64, torch.float16), ((5,), (3, 17, 40), (300_001,))):
+            y = drawn(torch.float64, shape, None, False, 0.0)[0].clamp(-100, 100).to(dtype)
+            quick, full = Scales._of_finite(y), Scales._of_any(y)
+            self.assertAlmostEqual(quick.rms, full.rms, delta=1e-12 * full.rms)
+            self.assertEqual((quick.largest, quick.all_finite), (full.largest, full.all_finite))
+            self.assertEqual(quick.rows is None, full.rows is None)
+            self.assertTrue(quick.rows is None or torch.allclose(quick.rows, full.rows, rtol=1e-12))
+            self.assertTrue(all_finite(y))
+            for special in (float("nan"), float("inf"), float("-inf")):
+                y.view(-1)[-1] = special
+                self.assertIsNone(Scales._of_finite(y))
+                self.assertFalse(Scales.of(y).all_finite)
+                self.assertFalse(all_finite(y))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import math
 import torch
 
 PIECE_ELEMENTS, PIECE_ELEMENTS_GPU = 1 << 18, 1 << 25  # of a CPU: temporaries stay in its cache
+_ORDERED = (torch.float64, torch.float32, torch.float16, torch.bfloat16)  # that aminmax takes
 SHORTEST_ROW = 16  # shorter rows say too little about scale: the whole output's does
 
 
@@ -41,7 +42,11 @@ def all_finite(tensor: torch.Tensor) -> bool:
         return True
     good = torch.ones((), dtype=torch.bool, device=tensor.device)
     for index, _ in row_major_pieces(tensor.shape, pieces_of(tensor)):
-        good &= torch.isfinite(tensor[index]).all()
+        piece = tensor[index]
+        if tensor.dtype in _ORDERED and piece.numel():  # one pass over memory instead of four
+            good &= torch.isfinite(torch.stack(torch.aminmax(piece))).all()
+        else:
+            good &= torch.isfinite(piece).all()
     return bool(good)
 
 
@@ -64,7 +69,7 @@ def unravel(flat: int, shape) -> list[int]:
 
 @dataclasses.dataclass
 class Scales:
-    """Sizes of a tensor's finite elements, from one pass that does not wait for the device."""
+    """Sizes of a tensor's finite elements, without waiting for the device between its pieces."""
 
     rows: torch.Tensor | None  # rms of each row, None where rows are short
     rms: float
@@ -73,6 +78,34 @@ class Scales:
 
     @staticmethod
     def of(y: torch.Tensor) -> "Scales":
+        return Scales._of_finite(y) or Scales._of_any(y)
+
+    @staticmethod
+    def _of_finite(y: torch.Tensor) -> "Scales | None":
+        """In two passes over memory; None where an element or a square is not finite."""
+        if y.dtype not in _ORDERED or y.numel() == 0:
+            return None
+        long_rows = y.dim() > 0 and y.shape[-1] >= SHORTEST_ROW
+        rows = torch.zeros(y.shape[:-1], dtype=torch.float64, device=y.device) if long_rows else None
+        figures = torch.zeros(2, dtype=torch.float64, device=y.device)  # squares, largest
+        for index, _ in row_major_pieces(y.shape, pieces_of(y)):
+            piece = y[index]
+            figures[1] = torch.maximum(figures[1], torch.stack(torch.aminmax(piece)).abs().max().to(torch.float64))
+            if rows is None:
+                figures[0] += torch.linalg.vector_norm(piece, dtype=torch.float64).square()
+            else:
+                part = torch.linalg.vector_norm(piece, dim=-1, dtype=torch.float64).square_()
+                figures[0] += part.sum()
+                rows[index[: rows.dim()]] += part
+        total, largest = figures.tolist()
+        if not math.isfinite(total + largest):
+            return None
+        if rows is not None:
+            rows = (rows / y.shape[-1]).sqrt_()
+        return Scales(rows, math.sqrt(total / y.numel()), largest, True)
+
+    @staticmethod
+    def _of_any(y: torch.Tensor) -> "Scales":
         long_rows = y.dim() > 0 and y.shape[-1] >= SHORTEST_ROW
         rows = None
         if long_rows:

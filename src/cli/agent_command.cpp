@@ -72,7 +72,7 @@ Status check_external(const Arguments& arguments) {
   for (const std::string& flag : unknown)
     if (arguments.has(flag))
       return fail(ErrorCode::usage, fmt::format("{} says nothing to another agent's program", flag),
-                  "--wall and --kernels bound it; the rest is its own to be told");
+                  "--wall, --kernels and --processes bound it; the rest is its own to be told");
   return {};
 }
 
@@ -121,6 +121,7 @@ Result<int> report(const agent::EpisodeResult& r, const agent::Workspace& worksp
   context.print(fmt::format("{:<10}{}{}{}\n{:<10}{} turns, {} tokens\n", "ended", name_of(r.status),
                             r.detail.empty() ? "" : ": ", r.detail, "used", r.turns,
                             r.cost["input_tokens"].as_int() + r.cost["output_tokens"].as_int()));
+  if (!r.processes.empty()) context.print(fmt::format("{:<10}{}\n", "processes", r.processes));
   context.print(entry_text("scored", r.scored));
   context.print(entry_text("best", r.best));
   context.print(entry_text("  again", r.best_again));
@@ -134,6 +135,7 @@ struct Plan {
   agent::EpisodeOptions options;
   agent::DeskOptions desk;
   std::optional<agent::AgentUser> user;  ///< of another agent's program
+  uint32_t max_processes = 0;            ///< of it, too
 };
 
 Result<Plan> plan_of(const Arguments& arguments, const Context& context) {
@@ -143,10 +145,15 @@ Result<Plan> plan_of(const Arguments& arguments, const Context& context) {
   Plan plan;
   FIEL_TRY(plan.options, episode_options(arguments, context));
   FIEL_TRY(plan.desk, desk_options_of(arguments));
+  FIEL_TRY(
+      const uint64_t processes,
+      unsigned_value(arguments, "--processes", agent::ExternalRequest{}.max_processes, 1'000'000));
+  plan.max_processes = static_cast<uint32_t>(processes);
   const auto user = arguments.value("--agent-user");
-  if (user && !arguments.has("--external"))
-    return fail(ErrorCode::usage, "--agent-user is for --external",
-                "the model's own commands run in the sandbox");
+  for (const char* flag : {"--agent-user", "--processes"})
+    if (arguments.has(flag) && !arguments.has("--external"))
+      return fail(ErrorCode::usage, fmt::format("{} is for --external", flag),
+                  "the model's own commands run in the sandbox");
   if (arguments.has("--external")) FIEL_TRY_STATUS(check_external(arguments));
   if (user) {
     FIEL_TRY(plan.user, agent::find_agent_user(*user));
@@ -160,7 +167,8 @@ Result<int> run_other(const std::string& command, const Plan& plan, const Argume
   FIEL_TRY(agent::Desk desk, agent::Desk::open(workspace, plan.desk));
   if (plan.user) FIEL_TRY_STATUS(give_workspace(workspace, *plan.user));
   FIEL_TRY(const agent::EpisodeResult r,
-           run_external({command, plan.options.max_wall_ms, plan.user, context.interrupted},
+           run_external({command, plan.options.max_wall_ms, plan.max_processes, plan.user,
+                         context.interrupted},
                         workspace, desk));
   return report(r, workspace, arguments, context);
 }
@@ -196,6 +204,7 @@ std::vector<Flag> flags() {
       {"--context", "TOKENS", "that the model takes (131072)"},
       {"--calls", "NAME", "native (default), both: also calls in the text, text: only those"},
       {"--external", "CMD", "another agent's program: 'their-agent {workspace}'"},
+      {"--processes", "N", "that it may have at a time (4096)"},
       {"--agent-user", "NAME", "whose account that program runs under (root)"},
       {"--atif", "FILE", "also write the trajectory as ATIF"},
       {"--layout", "NAME", "of the workspace: fiel (default), cuda-agent"},

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <grp.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,6 +52,28 @@ std::string first_line(const std::string& text) {
   return line.empty() ? "no message" : line;
 }
 
+/// Runs /usr/bin/true behind the words; the complaint when that does not work.
+std::optional<std::string> try_words(std::vector<std::string> words) {
+  words.push_back("/usr/bin/true");
+  ProcessRequest q;
+  q.arguments = std::move(words);
+  q.environment.emplace();
+  q.timeout_ms = 10'000;
+  auto r = run_process(q);
+  if (!r) return r.error().what;
+  if (r->ok()) return std::nullopt;
+  return r->timed_out ? "bubblewrap hangs" : first_line(r->err);
+}
+
+constexpr const char* kSwitchedOff = "namespaces: switched off by FIEL_NO_NAMESPACES=1";
+constexpr const char* kNotInstalled =
+    "bubblewrap is not installed: apt-get install bubblewrap, or name one by FIEL_BWRAP";
+
+bool switched_off() {
+  const char* off = std::getenv("FIEL_NO_NAMESPACES");
+  return off && *off == '1';
+}
+
 /// Runs `bwrap … true` in one form; the complaint when it does not work.
 std::optional<std::string> try_form(const BubblewrapForm& form) {
   std::vector<std::string> words;
@@ -62,27 +85,18 @@ std::optional<std::string> try_form(const BubblewrapForm& form) {
   view.system = {"/usr", "/lib", "/lib64", "/bin"};
   auto bwrap = bubblewrap_arguments(form, view);
   words.insert(words.end(), bwrap.begin(), bwrap.end());
-  words.push_back("/usr/bin/true");
-  ProcessRequest q;
-  q.arguments = words;
-  q.environment.emplace();
-  q.timeout_ms = 10'000;
-  auto r = run_process(q);
-  if (!r) return r.error().what;
-  if (r->ok()) return std::nullopt;
-  return r->timed_out ? "bubblewrap hangs" : first_line(r->err);
+  return try_words(std::move(words));
 }
 
 BubblewrapTrial try_all(bool drop_root) {
   BubblewrapTrial t;
-  if (const char* off = std::getenv("FIEL_NO_NAMESPACES"); off && *off == '1') {
-    t.problems.push_back("namespaces: switched off by FIEL_NO_NAMESPACES=1");
+  if (switched_off()) {
+    t.problems.push_back(kSwitchedOff);
     return t;
   }
   auto program = bubblewrap_program();
   if (!program) {
-    t.problems.push_back(
-        "bubblewrap is not installed: apt-get install bubblewrap, or name one by FIEL_BWRAP");
+    t.problems.push_back(kNotInstalled);
     return t;
   }
   std::vector<bool> drops = ::geteuid() != 0 ? std::vector{false}
@@ -159,6 +173,35 @@ std::vector<std::string> bubblewrap_arguments(const BubblewrapForm& form,
   if (view.seccomp_fd >= 0) add({"--seccomp", std::to_string(view.seccomp_fd)});
   add({"--chdir", view.writable.empty() ? "/tmp" : kWritableInside, "--"});
   return a;
+}
+
+Result<std::vector<std::string>> process_space(const ProcessSpace& space) {
+  if (switched_off()) return fail(ErrorCode::environment, kSwitchedOff);
+  const auto program = bubblewrap_program();
+  if (!program) return fail(ErrorCode::environment, kNotInstalled);
+  // --dev-bind, not --bind: the devices of all mounts stay what they are.
+  std::vector<std::string> words = {
+      program->string(), "--dev-bind",        "/", "/", "--proc", "/proc",
+      "--unshare-pid",   "--die-with-parent", "--"};
+  // Only now: in a user namespace of its own the kernel counts that namespace's tasks alone (Linux
+  // 5.14), so none of the user's other processes counts, or is refused anything. Root is exempt.
+  rlimit tasks{};
+  ::getrlimit(RLIMIT_NPROC, &tasks);
+  if (space.max_tasks && space.max_tasks < tasks.rlim_max)
+    words.insert(words.end(),
+                 {"/usr/bin/prlimit", fmt::format("--nproc={0}:{0}", space.max_tasks)});
+  // Root becomes the user inside: outside it would need a user namespace, where all others' files
+  // are nobody's; and what holds the namespace stays root's.
+  if (const auto& to = space.user_and_group)
+    words.insert(words.end(),
+                 {"/usr/bin/setpriv", fmt::format("--reuid={}", to->first),
+                  fmt::format("--regid={}", to->second), fmt::format("--groups={}", to->second)});
+  // Else its group would be ours, and a signal to it would reach bubblewrap, too.
+  words.push_back("/usr/bin/setsid");
+  if (const auto complaint = try_words(words))
+    return fail(ErrorCode::environment,
+                fmt::format("bubblewrap: {}: {}", *complaint, explain(*complaint)));
+  return words;
 }
 
 }  // namespace fiel::sandbox

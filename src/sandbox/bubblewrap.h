@@ -40,6 +40,17 @@ struct BubblewrapView {
 std::vector<std::string> bubblewrap_arguments(const BubblewrapForm& form,
                                               const BubblewrapView& view);
 
+/// Words to put before a program's own, so that it and all that it starts have process numbers of
+/// their own and share everything else with us: files, network, user, environment, working folder.
+/// The kernel ends all of them, however fast they fork, when the first of these words' process
+/// ends; that passes on the program's exit code. The error says why this is not to be had here.
+struct ProcessSpace {
+  /// Who the program becomes, where root starts it.
+  std::optional<std::pair<unsigned, unsigned>> user_and_group;
+  uint64_t max_tasks = 0;  ///< processes and threads of an ordinary user in it; 0: no bound
+};
+Result<std::vector<std::string>> process_space(const ProcessSpace& space);
+
 /// $FIEL_BWRAP, else bwrap on PATH.
 std::optional<std::filesystem::path> bubblewrap_program();
 

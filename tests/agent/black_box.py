@@ -53,8 +53,57 @@ class Case(unittest.TestCase):
                 pass
         return found
 
+    def end(self, process):
+        try:
+            os.kill(process, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
     def fiel(self, *words, **more):
         return self.run_words(FIEL, *words, **more)
+
+
+# A dozen that live for less than it takes to find them. And at most `room` live processes, each with a byte of a file locked (a lock dies with its process): who is killed is
+# replaced at once, in another session, without a parent. Where there is no room they sleep, and after a while they end
+# by themselves, whatever becomes of the test.
+FORK_BOMB = """
+import fcntl, os, random, signal, struct, sys, time
+room, until = int(sys.argv[2]), time.monotonic() + 90
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP): signal.signal(number, signal.SIG_IGN)
+for mover in range(12):
+    if os.fork(): continue
+    while time.monotonic() < until:
+        try:
+            if os.fork(): os._exit(0)
+        except OSError: pass
+        os.setsid()
+    os._exit(0)
+places = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+def lock(command, at): return fcntl.fcntl(places, command, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, at, 1, 0))
+def is_free(at): return struct.unpack("hhqqi4x", lock(fcntl.F_GETLK, at))[0] == fcntl.F_UNLCK
+def settle(at):
+    try: lock(fcntl.F_SETLK, at)
+    except OSError: os._exit(0)
+own = random.randrange(room)
+settle(own)
+while time.monotonic() < until:
+    free = [at for at in random.sample(range(room), 8) if at != own and is_free(at)]
+    if not free:
+        time.sleep(0.1 * random.random())
+        continue
+    try: child = os.fork()
+    except OSError: continue
+    if child:
+        os.waitpid(child, 0)
+        continue
+    try:
+        os.setsid()
+        if os.fork(): os._exit(0)
+    except OSError: os._exit(0)
+    own = free[0]
+    settle(own)
+    random.seed()
+"""
 
 
 class Daemons(Case):
@@ -65,12 +114,6 @@ class Daemons(Case):
         self.addCleanup(daemon.send_signal, signal.SIGINT)
         self.wait_until(self.is_served)
         return daemon
-
-    def end(self, process):
-        try:
-            os.kill(process, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
 
     def is_served(self):
         with socket.socket(socket.AF_UNIX) as s:
@@ -281,6 +324,86 @@ class Agents(Case):
         self.assertEqual(r["exit_status"], "wall_limit")
         left = [words for words in self.running() if mark in words or words.endswith(f"cwd {self.work}")]
         self.assertEqual(left, [])
+
+    def fork_bomb(self, room=300):
+        """The command that starts one, and how to find what is left of it."""
+        program = self.folder / "bomb.py"
+        program.write_text(FORK_BOMB)
+        return (f"{sys.executable} -I -S '{program}' '{self.folder}/places' {room}",
+                lambda: [words for words in self.running() if str(program) in words])
+
+    def needs_own_process_space(self, result):
+        if result["processes"] != "own process space":
+            self.skipTest(result["processes"])
+
+    def test_a_fork_bomb_is_ended_whole_at_the_end_of_its_time(self):
+        command, left = self.fork_bomb()
+        r = self.agent("--external", command, "--wall", "3", code=5)
+        self.needs_own_process_space(r)
+        self.assertEqual(left(), [])
+        self.assertEqual(r["exit_status"], "wall_limit")
+
+    def test_a_fork_bomb_that_a_program_leaves_behind_changes_no_score(self):
+        command, left = self.fork_bomb()
+        right = self.folder / "right.cu"
+        right.write_text(RIGHT)
+        r = self.agent("--external", f"cp '{right}' kernel.cu; bin/verify; {command} & sleep 2; exit 4")
+        self.needs_own_process_space(r)
+        self.assertEqual(left(), [])
+        self.assertEqual((r["exit_status"], r["detail"], r["scored"]["status"], r["best_judged_again"]["status"]),
+                         ("final_answer", "exit code 4", "correct", "correct"))
+
+    def test_a_fork_bomb_is_ended_beyond_its_number_of_processes(self):
+        command, left = self.fork_bomb()
+        r = self.agent("--external", command, "--processes", "100", "--wall", "60", code=5)
+        self.needs_own_process_space(r)
+        self.assertEqual((r["exit_status"], r["detail"]), ("process_limit", "more than 100 processes"))
+        self.assertEqual(left(), [])
+
+    def test_without_namespaces_processes_are_found_and_ended_one_by_one(self):
+        r = self.agent("--external", "setsid sleep 1006 & sleep 1007", "--wall", "2", code=5,
+                       env={"FIEL_NO_NAMESPACES": "1"})
+        self.assertEqual(r["exit_status"], "wall_limit")
+        self.assertRegex(r["processes"], r"^found in /proc: .*FIEL_NO_NAMESPACES")
+        self.assertEqual([words for words in self.running() if words.endswith(f"cwd {self.work}")], [])
+        many = "for i in $(seq 60); do setsid sleep 1008 & done; sleep 1008"
+        r = self.agent("--external", many, "--resume", "--processes", "50", "--wall", "60", code=5,
+                       env={"FIEL_NO_NAMESPACES": "1"})
+        self.assertEqual(r["exit_status"], "process_limit")
+        self.assertEqual([words for words in self.running() if words.endswith(f"cwd {self.work}")], [])
+
+    def test_another_program_has_its_shells_session_its_user_and_no_terminal(self):
+        command = ("pwd; id -u; id -G; echo $MARK; umask; read x; echo \"read [$x] $?\"; tty; ls /dev/null; : > /dev/null; "
+                   "test -d /proc/$$ && test \"$(cut -d' ' -f5,6 /proc/$$/stat)\" = \"$$ $$\" && echo leads; "
+                   "trap '' TERM; kill -TERM 0; sh -c 'kill -9 $$'; echo killed $?; exit 9")
+        log = []
+        for env in ({}, {"FIEL_NO_NAMESPACES": "1"}):
+            for closed in ("", "exec 0<&-; "):
+                words = ["sh", "-c", closed + 'exec "$@"', "sh", FIEL, "agent", TASK, "--workspace", str(self.work), "--json",
+                         "--external", command, *(["--resume"] if log else [])]
+                r = json.loads(self.run_words(*words, code=5, env={**env, "MARK": "kept"}).stdout)
+                self.assertEqual((r["exit_status"], r["detail"]), ("final_answer", "exit code 9"))
+                log.append((self.folder / ".work.fiel/external.log").read_text())
+        groups = " ".join(map(str, dict.fromkeys([os.getgid(), *os.getgroups()])))
+        self.assertEqual(log[0].replace("Killed\n", ""),
+                         f"{self.work}\n{os.getuid()}\n{groups}\nkept\n{log[0].splitlines()[4]}\nread [] 1\n"
+                         f"not a tty\n/dev/null\nleads\nkilled 137\n")
+        self.assertEqual(log, [log[0]] * 4)
+
+    def test_a_killed_run_takes_another_program_with_it(self):
+        command = f"(setsid sh -c 'sleep 1009' &) ; setsid sleep 1010 & touch begun; sleep 1011"
+        first = subprocess.Popen([FIEL, "agent", TASK, "--workspace", str(self.work), "--external", command],
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.wait_until(lambda: (self.work / "begun").exists())
+        first.kill()
+        first.wait()
+        left = lambda: [words for words in self.running() if words.endswith(f"cwd {self.work}")]
+        r = self.agent("--external", "true", "--resume", code=5)
+        if r["processes"] != "own process space":
+            for words in left():
+                self.end(int(words.split()[0]))
+            self.skipTest(r["processes"])
+        self.wait_until(lambda: not left())
 
     def test_an_agent_that_deletes_its_workspace_is_scored_by_what_was_judged(self):
         script = self.script(turn("", write(RIGHT), ("verify", {})),

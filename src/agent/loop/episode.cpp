@@ -49,26 +49,28 @@ Json optional_json(const std::optional<LedgerEntry>& entry) {
 }  // namespace
 
 std::string_view name_of(ExitStatus status) {
-  static constexpr std::array<std::string_view, 11> kNames = {
-      "submitted",     "final_answer", "turn_limit",   "token_limit",
-      "cost_limit",    "wall_limit",   "kernel_limit", "context_exhausted",
-      "format_errors", "model_failed", "interrupted"};
+  static constexpr std::array<std::string_view, 12> kNames = {
+      "submitted",         "final_answer",  "turn_limit",    "token_limit",
+      "cost_limit",        "wall_limit",    "process_limit", "kernel_limit",
+      "context_exhausted", "format_errors", "model_failed",  "interrupted"};
   return kNames[static_cast<size_t>(status)];
 }
 
 Json to_json(const EpisodeResult& r) {
   Json changed = Json::array();
   for (const std::string& name : r.changed_files) changed.push_back(name);
-  return Json::object({{"schema_version", 1},
-                       {"exit_status", std::string(name_of(r.status))},
-                       {"detail", r.detail},
-                       {"turns", r.turns},
-                       {"compactions", r.compactions},
-                       {"scored", optional_json(r.scored)},
-                       {"best", optional_json(r.best)},
-                       {"best_judged_again", optional_json(r.best_again)},
-                       {"changed_fixed_files", changed},
-                       {"cost", r.cost}});
+  Json j = Json::object({{"schema_version", 1},
+                         {"exit_status", std::string(name_of(r.status))},
+                         {"detail", r.detail},
+                         {"turns", r.turns},
+                         {"compactions", r.compactions},
+                         {"scored", optional_json(r.scored)},
+                         {"best", optional_json(r.best)},
+                         {"best_judged_again", optional_json(r.best_again)},
+                         {"changed_fixed_files", changed},
+                         {"cost", r.cost}});
+  if (!r.processes.empty()) j["processes"] = r.processes;
+  return j;
 }
 
 void score(Desk& desk, EpisodeResult& r, bool judge_best_again) {

@@ -30,6 +30,7 @@ enum class ExitStatus : uint8_t {
   token_limit,
   cost_limit,
   wall_limit,
+  process_limit,      ///< another agent's program started too many
   kernel_limit,       ///< all judgements are used up
   context_exhausted,  ///< the prompt cannot be made short enough, or shortening leads nowhere
   format_errors,      ///< three turns in a row whose calls did not fit
@@ -62,6 +63,9 @@ struct EpisodeResult {
   uint32_t turns = 0, compactions = 0;
   std::optional<LedgerEntry> scored, best, best_again;
   std::vector<std::string> changed_files;  ///< fixed ones that the agent touched
+  /// Another agent's program: "own process space", where the kernel ends all of it at once, or how
+  /// its processes are found instead, and why. Empty for an episode.
+  std::string processes;
   Json cost;
 };
 Json to_json(const EpisodeResult& result);

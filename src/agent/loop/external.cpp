@@ -6,17 +6,28 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <set>
+#include <stop_token>
+#include <thread>
 #include <vector>
 
 #include "agent/workspace/daemon.h"
 #include "base/text.h"
+#include "sandbox/bubblewrap.h"
 #include "sandbox/process_tree.h"
 
 namespace fiel::agent {
@@ -25,6 +36,8 @@ namespace {
 /// Rounds of a millisecond and more: what another user owns (by sudo) cannot be killed at all.
 constexpr int kMaxKills = 2000;
 constexpr size_t kMaxLogBytes = 16u << 20;
+/// A limit on processes bounds threads, too, at this many a process: a backstop in the kernel.
+constexpr uint64_t kTasksPerProcess = 4;
 
 std::string with_workspace(const std::string& command, const std::string& folder) {
   std::string quoted = "'";
@@ -37,13 +50,64 @@ std::string with_workspace(const std::string& command, const std::string& folder
   return out;
 }
 
-bool become(const AgentUser& user) {
+void name_user(const AgentUser& user) {
   ::setenv("HOME", user.home.c_str(), 1);
   ::setenv("USER", user.name.c_str(), 1);
   ::setenv("LOGNAME", user.name.c_str(), 1);
+}
+
+bool become(const AgentUser& user) {
   return ::setgroups(1, &user.gid) == 0 && ::setresgid(user.gid, user.gid, user.gid) == 0 &&
          ::setresuid(user.uid, user.uid, user.uid) == 0;
 }
+
+/// All below us that is not of the judge.
+std::vector<pid_t> started_since(const std::set<pid_t>& before) {
+  std::vector<pid_t> pids = sandbox::descendants(::getpid());
+  std::erase_if(pids, [&](pid_t pid) { return before.contains(pid); });
+  return pids;
+}
+
+/// Counts its processes, also while a judgement keeps us from looking.
+class CountWatch {
+ public:
+  /// `to_end`: whose end is that of all of them; none: they are found and ended by others.
+  CountWatch(std::set<pid_t> before, uint32_t limit, Fd to_end)
+      : before_(std::move(before)),
+        limit_(limit),
+        to_end_(std::move(to_end)),
+        thread_([this](const std::stop_token& stop) { run(stop); }) {}
+  bool beyond() const { return beyond_; }
+
+ private:
+  static constexpr std::chrono::milliseconds kPeriod{100};
+  /// A walk over /proc is ten microseconds a process: seldom, unless the machine has that many.
+  static constexpr int kPeriodsPerWalk = 10;
+
+  void run(const std::stop_token& stop) {
+    // Among thousands that want the processor this thread gets its turn; refused, it waits longer.
+    ::setpriority(PRIO_PROCESS, 0, -20);
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock lock(mutex);
+    for (int period = 1; !stop.stop_requested(); ++period) {
+      struct sysinfo machine {};
+      const bool many = ::sysinfo(&machine) == 0 && machine.procs > limit_;
+      if ((many || period % kPeriodsPerWalk == 0) && started_since(before_).size() > limit_) {
+        beyond_ = true;
+        if (to_end_) ::syscall(SYS_pidfd_send_signal, to_end_.get(), SIGKILL, nullptr, 0);
+        return;
+      }
+      wake.wait_for(lock, stop, kPeriod, [] { return false; });
+    }
+  }
+
+  const std::set<pid_t> before_;
+  const uint32_t limit_;
+  const Fd to_end_;
+  std::atomic<bool> beyond_ = false;
+  std::jthread thread_;  // last: it uses all of the above
+};
 
 /// The program and all that it starts. What it starts may leave its group, its session and its
 /// parent: as subreaper this process becomes the parent of all of them, and so finds them.
@@ -61,30 +125,45 @@ class External {
     e.log_ = Fd(::open((workspace.state() / "external.log").c_str(),
                        O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     const std::string folder = workspace.files().path().string();
-    const std::string text = with_workspace(request.command, folder);
+    std::vector<std::string> words = e.words_before(request);
+    for (const std::string& word :
+         {std::string("/bin/sh"), std::string("-c"), with_workspace(request.command, folder)})
+      words.push_back(word);
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
     e.pid_ = ::fork();
     if (e.pid_ < 0) return fail(ErrorCode::io, "cannot fork");
     if (e.pid_ == 0) {
       ::setsid();
-      if (request.user && !become(*request.user)) ::_exit(126);
+      if (request.user) name_user(*request.user);
+      if (request.user && !e.own_space_ && !become(*request.user)) ::_exit(126);
       // After that: another user's process no longer has it.
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       ::dup2(::open("/dev/null", O_RDONLY), 0);
       ::dup2(write_end.get(), 1);
       ::dup2(write_end.get(), 2);
-      if (::chdir(folder.c_str()) == 0)
-        ::execl("/bin/sh", "sh", "-c", text.c_str(), static_cast<char*>(nullptr));
+      if (::chdir(folder.c_str()) == 0) ::execv(argv[0], argv.data());
       ::_exit(127);
+    }
+    if (request.max_processes > 0) {
+      Fd whole(e.own_space_ ? static_cast<int>(::syscall(SYS_pidfd_open, e.pid_, 0)) : -1);
+      e.watch_ = std::make_unique<CountWatch>(e.others_, request.max_processes, std::move(whole));
     }
     return e;
   }
   External(External&& other) noexcept
       : pid_(std::exchange(other.pid_, -1)),
         reaper_before_(std::exchange(other.reaper_before_, -1)),
+        own_space_(other.own_space_),
         others_(std::move(other.others_)),
         output_(std::move(other.output_)),
         log_(std::move(other.log_)),
-        logged_(other.logged_) {}
+        logged_(other.logged_),
+        watch_(std::move(other.watch_)) {
+    processes = std::move(other.processes);
+    exit_code = other.exit_code;
+  }
   ~External() {
     if (reaper_before_ < 0) return;
     end();
@@ -100,6 +179,8 @@ class External {
   }
   /// Ends it and whatever it left behind. They may be starting more meanwhile: until none is left.
   void end() {
+    // The first process of its space dies with it, and with that one all that are there.
+    if (own_space_ && pid_ > 0) ::kill(pid_, SIGKILL);
     std::vector<pid_t> left = ours();
     for (int tries = 0; tries < kMaxKills && !left.empty(); ++tries, left = ours()) {
       // Stopped first, all of them: what is killed one by one is started again by the next.
@@ -109,15 +190,23 @@ class External {
       ::poll(nullptr, 0, 1);
     }
   }
+  /// It had more processes than it may.
+  bool beyond() const { return watch_ && watch_->beyond(); }
   int exit_code = -1;
+  std::string processes;  ///< EpisodeResult's
 
  private:
   External() = default;
-  std::vector<pid_t> ours() const {
-    std::vector<pid_t> pids = sandbox::descendants(::getpid());
-    std::erase_if(pids, [&](pid_t pid) { return others_.contains(pid); });
-    return pids;
+  std::vector<std::string> words_before(const ExternalRequest& request) {
+    sandbox::ProcessSpace space;
+    if (request.user) space.user_and_group = {request.user->uid, request.user->gid};
+    space.max_tasks = kTasksPerProcess * request.max_processes;
+    auto words = sandbox::process_space(space);
+    own_space_ = words.has_value();
+    processes = own_space_ ? "own process space" : "found in /proc: " + words.error().what;
+    return own_space_ ? *std::move(words) : std::vector<std::string>();
   }
+  std::vector<pid_t> ours() const { return started_since(others_); }
   void reap() {
     for (const pid_t pid : ours()) {
       int status = 0;
@@ -142,9 +231,11 @@ class External {
   }
   pid_t pid_ = -1;
   int reaper_before_ = -1;  ///< -1: moved from
+  bool own_space_ = false;
   std::set<pid_t> others_;  ///< that were there before
   Fd output_, log_;
   size_t logged_ = 0;
+  std::unique_ptr<CountWatch> watch_;
 };
 
 }  // namespace
@@ -154,12 +245,13 @@ Result<EpisodeResult> run_external(const ExternalRequest& request, const Workspa
   const int64_t begun = sandbox::now_ms();
   FIEL_TRY(External program, External::start(request, workspace));
   EpisodeResult r;
+  r.processes = program.processes;
   const auto left_ms = [&] {
     if (request.max_wall_ms <= 0) return std::numeric_limits<int64_t>::max();
     return request.max_wall_ms - (sandbox::now_ms() - begun);
   };
   const auto stop = [&] {
-    if (!program.running()) return true;
+    if (!program.running() || program.beyond()) return true;
     if (request.interrupted && request.interrupted()) {
       r.status = ExitStatus::interrupted;
       return true;
@@ -176,7 +268,12 @@ Result<EpisodeResult> run_external(const ExternalRequest& request, const Workspa
       stop, request.user);
   desk.bound_time({});
   FIEL_TRY_STATUS(served);
-  if (!program.running()) r.detail = fmt::format("exit code {}", program.exit_code);
+  if (program.beyond()) {
+    r.status = ExitStatus::process_limit;
+    r.detail = fmt::format("more than {} processes", request.max_processes);
+  } else if (!program.running()) {
+    r.detail = fmt::format("exit code {}", program.exit_code);
+  }
   program.end();
   if (r.status == ExitStatus::final_answer && desk.submitted()) r.status = ExitStatus::submitted;
   if (r.status == ExitStatus::final_answer && desk.left() == 0) r.status = ExitStatus::kernel_limit;

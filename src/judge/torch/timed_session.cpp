@@ -33,9 +33,12 @@ constexpr int64_t kShareOfBudgetAlone = 4;
 constexpr uint32_t kDearerAtMost = 4;
 constexpr int64_t kLeaveTimeoutMs = 10'000;
 
+/// Sealed before anybody has it: a runner that sealed it first, in its own way, would leave the
+/// oracle without a page.
 Result<Fd> control_page() {
   Fd fd(::memfd_create("fiel-control", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd || ::ftruncate(fd.get(), kControlBytes) != 0)
+  if (!fd || ::ftruncate(fd.get(), kControlBytes) != 0 ||
+      ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return fail(ErrorCode::io, "no memory for a control page");
   return fd;
 }

@@ -8,7 +8,6 @@ Words are 8 bytes and written whole (a cast memoryview stores them in one instru
 would write byte by byte). What a runner writes here is a claim: the oracle believes none of it.
 """
 
-import contextlib
 import ctypes
 import fcntl
 import math
@@ -18,6 +17,7 @@ import struct
 import time
 
 from .channel import Fault
+from .window import seal
 
 PAGE_BYTES = 4096
 GO, DONE, CALLS, DEVICE_NS, HOST_NS, STATUS, SLOT, ATTEND, ATTENDING, READY = range(10)
@@ -32,7 +32,7 @@ _LOCK = struct.Struct("hhqqi4x")  # struct flock
 class ControlPage:
     def __init__(self, descriptor: int):
         self.descriptor = descriptor
-        _seal(descriptor)
+        _check_form(descriptor)
         self._pages = mmap.mmap(descriptor, PAGE_BYTES)
         self.words = memoryview(self._pages).cast("q")
         self.reals = memoryview(self._pages).cast("d")
@@ -75,18 +75,18 @@ class ControlPage:
         os.close(self.descriptor)
 
 
-def _seal(descriptor: int) -> None:
-    """A runner that shrinks the page would kill its reader with SIGBUS: no one may."""
+def _check_form(descriptor: int) -> None:
+    """A page comes sealed from who made it: a runner has it before the oracle opens it, and could
+    shrink it between a look at its size and a seal. So the seals are looked at first."""
+    if not fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK:
+        raise Fault("worker", "the control page is not sealed against shrinking")
     if os.fstat(descriptor).st_size < PAGE_BYTES:
         raise Fault("worker", "the control page is too short")
-    with contextlib.suppress(OSError):  # refused to the second of two that seal at once
-        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
-    if not fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK:
-        raise Fault("worker", "the control page cannot be sealed against shrinking")
 
 
 def create_page() -> int:
     """A descriptor of a new page, made as the judge makes them."""
     descriptor = os.memfd_create("fiel-control", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, PAGE_BYTES)
+    seal(descriptor)
     return descriptor

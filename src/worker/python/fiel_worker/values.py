@@ -72,7 +72,8 @@ def rebuild(tree: dict, tensors: list, depth: int = 0):
         items = [rebuild(item, tensors, depth + 1) for item in content]
         return tuple(items) if kind == "tuple" else items
     if kind == "dict" and isinstance(content, list):
-        return {str(key): rebuild(item, tensors, depth + 1) for key, item in content}
+        if all(isinstance(pair, list) and len(pair) == 2 for pair in content):
+            return {str(key): rebuild(item, tensors, depth + 1) for key, item in content}
     raise Fault("worker", "a malformed value")
 
 
@@ -123,6 +124,8 @@ def dtype_of(leaf: dict):
 
 def view(window: Window, leaf: dict) -> torch.Tensor:
     """The tensor that a leaf names in a window; every number in it is checked."""
+    if not isinstance(leaf, dict):
+        raise Fault("worker", "a malformed leaf")
     dtype = dtype_of(leaf)
     shape, stride, offset = leaf.get("shape"), leaf.get("stride"), leaf.get("offset")
     lists = isinstance(shape, list) and isinstance(stride, list)
@@ -135,7 +138,7 @@ def view(window: Window, leaf: dict) -> torch.Tensor:
 
 def tensors_of(window: Window, value: dict):
     """The nested value whose leaves lie in a window."""
-    leaves = value.get("leaves")
+    leaves = value.get("leaves") if isinstance(value, dict) else None
     if not isinstance(leaves, list) or len(leaves) > MAX_LEAVES:
         raise Fault("worker", "a malformed value")
-    return rebuild(value["tree"], [view(window, leaf) for leaf in leaves])
+    return rebuild(value.get("tree"), [view(window, leaf) for leaf in leaves])

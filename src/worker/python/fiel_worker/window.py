@@ -11,6 +11,7 @@ On the CPU a window is a memfd; on a GPU it is an allocation of the driver's vir
 import ctypes
 import fcntl
 import gc
+import math
 import mmap
 import os
 
@@ -21,6 +22,7 @@ from .channel import Fault
 GUARD_BYTES = 4096
 ALIGNMENT = 256
 _MAX_STRIDE = 1 << 48
+_MAX_ELEMENTS = 1 << 62  # of a view, whose strides may be 0; PyTorch multiplies in 63 bits
 
 
 class Window:
@@ -44,7 +46,8 @@ class Window:
         extent = 1 + sum((n - 1) * s for n, s in zip(shape, stride)) if 0 not in shape else 0
         # The stride of a dimension of one counts for nothing, and may be beyond what PyTorch takes.
         far = any(not 0 <= s <= _MAX_STRIDE for s in stride)
-        bad = any(n < 0 for n in shape) or far or len(shape) != len(stride)
+        many = math.prod(max(n, 1) for n in shape) > _MAX_ELEMENTS
+        bad = any(n < 0 for n in shape) or far or many or len(shape) != len(stride)
         if bad or offset < 0 or offset % dtype.itemsize or offset + extent * dtype.itemsize > self.bytes:
             raise Fault("worker", f"a tensor of shape {tuple(shape)} at byte {offset} leaves its window")
         typed = self.flat[offset : offset + extent * dtype.itemsize].view(dtype)
@@ -58,11 +61,15 @@ class Window:
 def _create_cpu(size: int) -> Window:
     descriptor = os.memfd_create("fiel-window", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, max(size, 1))
-    # A runner that shrinks a window would kill its readers with SIGBUS; one that lets it grow has
-    # memory that no limit counts.
+    seal(descriptor)
+    return _map_cpu(size, descriptor)
+
+
+def seal(descriptor: int) -> None:
+    """Before anybody else has it: who shrinks a memory file kills its readers with SIGBUS, who lets it
+    grow has memory that no limit counts, and who seals it against writing leaves no use for it."""
     seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
-    return _map_cpu(size, descriptor)
 
 
 def _map_cpu(size: int, descriptor: int) -> Window:

@@ -37,7 +37,10 @@ def verify(cases: Cases, case: Case, outputs: dict, lowest: str = "fp32", state=
         reply["notes"] = _stride_notes(cases, case, outputs["leaves"])
     own = cases.task.writes_inputs  # then nobody can be blamed for doing as the reference does
     reply["inputs_modified"] = [] if own else modified(placement, cases.inputs(case))
-    reply["guards"] = broken_guards(placement, outputs["leaves"] if structure is None else None)
+    # By our names: a runner's may be missing, or nothing that can be put in order.
+    named = [leaf | {"path": e.path} for e, leaf in zip(expectation.outputs, outputs["leaves"])] \
+        if structure is None else None
+    reply["guards"] = broken_guards(placement, named)
     if state is not None:
         reply["state"] = _state(expectation.state, state, placement.outputs_window, lowest)
     if structure is None and not all(accepted(o) for o in reply["outputs"]):

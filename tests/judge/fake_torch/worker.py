@@ -10,6 +10,7 @@ a line of LOG.
 """
 
 import array
+import fcntl
 import json
 import mmap
 import os
@@ -163,6 +164,9 @@ def time_of(page):
 
 def time_oracle(m):
     if "clock" not in m:
+        seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+        if any(fcntl.fcntl(fd, fcntl.F_GET_SEALS) != seals for fd in received):
+            fail("worker", "a control page comes unsealed")
         controls.clear()
         controls.extend(mmap.mmap(fd, 4096) for fd in received)
     rounds = m["samples_max"]

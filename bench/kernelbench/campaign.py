@@ -1,7 +1,7 @@
 """All of KernelBench's references against themselves, over any number of GPUs, in pieces that add up.
 
     python3 bench/kernelbench/campaign.py --kernelbench CHECKOUT --fiel build/release/fiel --out OUT \
-        [--devices cuda:0,cuda:1] [--processes 6] [--levels 1,2,3] [--only level1/19,level2/36] [--seconds 540]
+        [--devices cuda:0,cuda:1] [--processes 6] [--levels 1,2,3] [--only level1/19,level2/36] [--seconds 540] [--time-budget 5]
         [-- MORE WORDS FOR fiel judge]
 
 Called again with the same OUT and the same number of processes it goes on where it was, also after a kill and on
@@ -24,7 +24,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-EACH = ["--time-budget", "5", "--time-limit", "150", "--baseline-cache", "off"]
+EACH = ["--time-limit", "150", "--baseline-cache", "off"]
 NEIGHBOURS = 3  # tasks of one deal
 TABLE_EVERY_S = 30
 KILL_AFTER_S = 15  # from SIGTERM
@@ -33,7 +33,7 @@ KILL_AFTER_S = 15  # from SIGTERM
 class Campaign:
     def __init__(self, given):
         self.out, self.fiel = given.out.resolve(), str(Path(given.fiel).resolve())
-        self.more, self.devices = given.more, given.devices.split(",")
+        self.more, self.devices = ["--time-budget", str(given.time_budget), *given.more], given.devices.split(",")
         self.environment = {"TORCHINDUCTOR_COMPILE_THREADS": "2", "OMP_NUM_THREADS": "4", **os.environ,
                             "FIEL_STORE": str(self.out), "NO_COLOR": "1"}
         self.out.mkdir(parents=True, exist_ok=True)
@@ -146,6 +146,7 @@ def main() -> int:
     words.add_argument("--levels", default="1,2,3")
     words.add_argument("--only", default="")
     words.add_argument("--seconds", type=int, default=540)
+    words.add_argument("--time-budget", type=int, default=5, help="seconds of timing a task; 0: answers alone")
     words.add_argument("more", nargs="*", help="for fiel judge")
     given = words.parse_args()
     end = time.monotonic() + given.seconds - KILL_AFTER_S

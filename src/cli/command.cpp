@@ -1,9 +1,11 @@
 #include "cli/command.h"
 
 #include <fmt/core.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 
 #include "base/files.h"
@@ -132,7 +134,9 @@ const std::vector<Command>& commands() {
   return list;
 }
 
-int run_cli(const std::vector<std::string>& words, const Context& context) {
+namespace {
+
+int run_words(const std::vector<std::string>& words, const Context& context) {
   if (words.empty()) {
     context.story(overview());
     return 2;
@@ -159,6 +163,24 @@ int run_cli(const std::vector<std::string>& words, const Context& context) {
   if (code) return *code;
   report_error(context, code.error());
   return exit_code_of(code.error());
+}
+
+/// Whether all that was printed arrived. A reader that has left has what it wanted.
+bool was_printed(std::FILE* out) {
+  if (out == nullptr || (std::fflush(out) == 0 && std::ferror(out) == 0)) return true;
+  pollfd reader{::fileno(out), POLLOUT, 0};
+  return ::poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0;
+}
+
+}  // namespace
+
+int run_cli(const std::vector<std::string>& words, const Context& context) {
+  const int code = run_words(words, context);
+  if (was_printed(context.out)) return code;
+  const Error error{
+      ErrorCode::io, "what was to be printed could not be written", "is the disk full?", {}};
+  report_error(context, error);
+  return exit_code_of(error);
 }
 
 std::string shown(const Error& error) {

@@ -249,6 +249,17 @@ Result<bool> Course::check_call(Rig& rig, const PlannedShape& shape, const Prepa
   if (last_.fault && last_.fault->status == VerdictStatus::timeout && left_ms() <= 0 &&
       timed.timeout_ms < call_options.timeout_ms)
     return fail(limit_->error());
+  if (last_.fault && last_.fault->status == VerdictStatus::timeout &&
+      verdict_.device.starts_with("virtual") && shape.work > kMostCertainWork) {
+    decide(
+        VerdictStatus::undecided,
+        fmt::format("a call at '{}' was ended at its limit, and a plain kernel needs about {:.1g} "
+                    "thread instructions there: {}",
+                    shape.name, shape.work, last_.fault->reason),
+        shape, named, last_.number);
+    verdict_.witness.reset();
+    return false;
+  }
   if (last_.fault) {
     decide(last_.fault->status, last_.fault->reason, shape, named, last_.number);
     failed_ = prepared;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/text.h"
 
@@ -37,15 +38,18 @@ Budget budget_of(Effort effort) {
   return {0, 0, 0};
 }
 
+/// Legal, and nothing to tell right from wrong by.
+bool is_empty(const task::Instance& instance) {
+  const auto none = [](const graph::TensorType& t) { return numel(t.shape) == 0; };
+  return std::any_of(instance.inputs.begin(), instance.inputs.end(), none) ||
+         std::any_of(instance.outputs.begin(), instance.outputs.end(), none);
+}
+
 std::shared_ptr<const task::Instance> try_instantiate(const task::Task& task,
                                                       const std::string& name,
                                                       const Symbols& symbols) {
   auto instance = task.instantiate({name, symbols, false});
-  if (!instance) return nullptr;
-  for (const graph::TensorType& t : instance->inputs)
-    if (numel(t.shape) == 0) return nullptr;
-  for (const graph::TensorType& t : instance->outputs)
-    if (numel(t.shape) == 0) return nullptr;
+  if (!instance || is_empty(*instance)) return nullptr;
   return std::make_shared<const task::Instance>(std::move(*instance));
 }
 
@@ -161,7 +165,10 @@ Result<ShapePlan> plan_shapes(const task::Task& task, const JudgeOptions& option
                                              : Tier::few;
     plan.shapes.push_back(std::move(shape));
   }
-  const auto cheaper = [](const PlannedShape& a, const PlannedShape& b) { return a.work < b.work; };
+  // Empty ones last: the first one says whether the task can tell right from wrong.
+  const auto cheaper = [](const PlannedShape& a, const PlannedShape& b) {
+    return std::pair(is_empty(*a.instance), a.work) < std::pair(is_empty(*b.instance), b.work);
+  };
   std::stable_sort(plan.shapes.begin(), plan.shapes.end(), cheaper);
   if (plan.shapes.empty()) return plan;
   plan.shapes.front().tier = Tier::full;

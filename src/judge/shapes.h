@@ -43,6 +43,9 @@ Result<ShapePlan> plan_shapes(const task::Task& task, const JudgeOptions& option
 /// Thread instructions that a plain kernel needs for one call: what budgets are counted in.
 double estimated_work(const task::Instance& instance);
 
+/// Beyond this a right kernel, too, may reach the limits of a call on the virtual device.
+inline constexpr double kMostCertainWork = 2e9;
+
 /// "rows=255 cols=511"
 std::string to_string(const Symbols& symbols);
 

@@ -163,6 +163,17 @@ class Words(Case):
         self.assertEqual(fiel("cache", "path", env=env).out.strip(), env["FIEL_CACHE"])
         self.assertTrue(os.path.isdir(env["FIEL_CACHE"]))
 
+    def test_output_that_is_lost_is_no_success(self):
+        for words in (["explain", "incorrect"], ["doctor", "--json"]):
+            with open("/dev/full", "w") as full:
+                r = subprocess.run([FIEL, *words], stdout=full, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(r.returncode, 3, words)
+            self.assertIn("could not be written", r.stderr)
+        # Who reads a line and leaves has what it wanted.
+        r = subprocess.run(["sh", "-c", f"'{FIEL}' help | head -1; '{FIEL}' doctor --json | head -c 1"],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(r.stderr, "")
+
     def test_no_color_and_no_progress_off_a_terminal(self):
         r = fiel("explain", "incorrect")
         self.assertNotIn("\x1b", r.out + r.err)

@@ -441,13 +441,55 @@ TEST(Strict, ARefusedLaunchIsARuntimeErrorNotIncorrect) {
   EXPECT_TRUE(has_finding(v, "launch-refused"));
 }
 
-task::Task task_of(const std::string& expression, const std::string& inputs) {
+task::Task task_of(const std::string& expression, const std::string& inputs,
+                   const std::string& shapes = "small = { N = 8, C = 16 }\n") {
   auto t = task::parse_task("name = \"t\"\ndescription = \"t\"\nexpression = \"" + expression +
-                                "\"\n[inputs]\n" + inputs +
-                                "[outputs]\ny = \"f32\"\n[shapes]\nsmall = { N = 8, C = 16 }\n",
+                                "\"\n[inputs]\n" + inputs + "[outputs]\ny = \"f32\"\n[shapes]\n" +
+                                shapes,
                             "t.toml");
   if (!t) ADD_FAILURE() << to_string(t.error());
   return t ? *t : task::Task();
+}
+
+/// A limit of a call says nothing where a plain kernel may need as long.
+TEST(Strict, ACallThatIsEndedAtAShapeTooLargeForTheVirtualGpuIsUndecided) {
+  const task::Task products = task_of("y = a @ b",
+                                      "a = { dtype = \"f32\", shape = [\"N\", \"N\"] }\nb = { "
+                                      "dtype = \"f32\", shape = [\"N\", \"N\"] }\n",
+                                      "small = { N = 4 }\nlarge = { N = 700 }\n");
+  for (const int64_t slow : {4, 700}) {
+    JudgeOptions options;
+    options.shapes = {"small", "large"};
+    const Verdict v = judge(
+        products,
+        [slow] {
+          return [slow](FakeCall& c) {
+            const int64_t n = c.shape(0)[0];
+            if (n >= slow) {
+              c.outcome.status = worker::CallStatus::timeout;
+              return;
+            }
+            for (int64_t i = 0; i < n * n; ++i) {
+              double sum = 0;
+              for (int64_t k = 0; k < n; ++k)
+                sum += double{c.in(0)[i / n * n + k]} * c.in(1)[k * n + i % n];
+              c.out(0)[i] = static_cast<float>(sum);
+            }
+          };
+        },
+        options);
+    EXPECT_EQ(v.status, slow == 4 ? VerdictStatus::timeout : VerdictStatus::undecided) << v.reason;
+  }
+}
+
+TEST(VoidTask, AnEmptyShapeBesideOthersIsNoReason) {
+  auto wrong = [] { return [](FakeCall&) {}; };
+  const std::string x = "x = { dtype = \"f32\", shape = [\"N\", \"C\"] }\n";
+  EXPECT_EQ(judge(task_of("y = relu(x) + 1e-9 * x", x,
+                          "some = { N = 8, C = 16 }\nnone = { N = 8, C = 0 }\n"),
+                  wrong)
+                .status,
+            VerdictStatus::incorrect);
 }
 
 TEST(VoidTask, AMeanOfCentredValuesIsVoidBeforeAnyCandidateRuns) {

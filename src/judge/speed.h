@@ -3,8 +3,7 @@
 //   ratio.comparable = comparable(errors_of_kernel, errors_of_baseline);
 //   choose_headline(measurement);                        // speed and reward
 //   measurement.floor = floor_of(work, calibration, numerics, kernel_ns);
-//   if (const std::string why = impossible_time(measurement, cold); !why.empty())  //
-//   timing_invalid
+//   const std::string why = impossible_time(measurement, cold);  // not empty: timing_invalid
 //
 // Sides are credited before (judge/timing.h); the kernel's is the first. Pure.
 #pragma once
